@@ -1,0 +1,26 @@
+"""tokctl: prepare a corpus, fit, compare and ship a tokenizer.
+
+Public names are resolved on first use, so that ``import tokctl`` costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_PUBLIC: dict[str, str] = {}
+
+__all__ = ["__version__", *_PUBLIC]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'tokctl' has no attribute {name!r}")
+    module, _, attribute = _PUBLIC[name].partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_PUBLIC])

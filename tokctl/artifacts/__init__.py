@@ -1,0 +1,1 @@
+"""The artifact layer: canonical JSON, framed hashes, manifests, schemas, verification."""

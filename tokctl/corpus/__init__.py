@@ -1,0 +1,1 @@
+"""Documents: their schema, readers and extractors, deduplication, splitting and word counts."""

@@ -1,0 +1,1 @@
+"""Deduplication: exact and by MinHash."""

@@ -1,0 +1,1 @@
+"""Extractors: from a fetched page or file to plain text."""

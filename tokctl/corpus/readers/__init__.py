@@ -1,0 +1,1 @@
+"""Readers: from files, archives and streams to records."""

@@ -1,0 +1,42 @@
+"""The boundary where Python buffers become kernel arguments of one fixed type.
+
+A read-only array has another numba type than a writable one and would compile every kernel a second time; these views
+are writable and contiguous, and share memory with their source. Kernels never write to input data.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+
+def writable_view(array: np.ndarray) -> np.ndarray:
+    """A C-contiguous writable view of ``array`` (1-D or more), without copying where it already is contiguous."""
+    array = np.ascontiguousarray(array)
+    if array.flags.writeable:
+        return array
+    if array.size == 0:
+        return np.empty(array.shape, array.dtype)
+    pointer = ctypes.cast(array.ctypes.data, ctypes.POINTER(ctypes.c_uint8 * array.nbytes))
+    view = np.frombuffer(pointer.contents, dtype=array.dtype).reshape(array.shape)
+    _keep_alive(view, array)
+    return view
+
+
+def _keep_alive(view: np.ndarray, source: Any) -> None:
+    """Tie the lifetime of ``source`` to the ctypes object that ``view`` is based on."""
+    base: Any = view
+    while isinstance(base, np.ndarray):
+        base = base.base
+    if isinstance(base, memoryview):
+        base = base.obj
+    base._tokctl_source = source
+
+
+def bytes_view(source: Any) -> np.ndarray:
+    """``uint8[n]`` view of bytes, a memoryview, an Arrow buffer or a uint8 array; shares memory, writable type."""
+    if isinstance(source, np.ndarray):
+        return writable_view(source)
+    return writable_view(np.frombuffer(source, dtype=np.uint8))

@@ -1,0 +1,1 @@
+"""A tokenizer: normalizer, pre-tokenizer, model, post-processor, decoder and added tokens."""

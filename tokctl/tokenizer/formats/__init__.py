@@ -1,0 +1,1 @@
+"""Reading and writing tokenizer files, natively and for other libraries."""

@@ -1,0 +1,1 @@
+"""Splitting text into words (pre-tokens)."""

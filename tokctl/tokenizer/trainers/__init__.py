@@ -1,0 +1,1 @@
+"""Trainers: they fit a model from word counts."""
