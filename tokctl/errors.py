@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,9 @@ class TokctlError(Exception):
         self.code = code or self.kind
         self.where = Where(file, row, offset)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.message, self.hint, self.code, self.where)
+
 
 class CheckFailed(TokctlError):
     """A check or a gate was run and did not pass (exit code 1)."""
@@ -95,3 +98,10 @@ class MissingExtra(TokctlError):
             hint=f"pip install 'tokctl[{extra}]'",
             code="missing-extra",
         )
+
+
+def _rebuild(kind: type[TokctlError], message: str, hint: str | None, code: str, where: Where) -> TokctlError:
+    """Unpickle an error that crossed from a worker process."""
+    error = kind.__new__(kind)
+    TokctlError.__init__(error, message, hint=hint, code=code, file=where.file, row=where.row, offset=where.offset)
+    return error

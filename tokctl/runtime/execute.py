@@ -1,0 +1,262 @@
+"""Run one stage: skip what is up to date, resume what was cut off, commit atomically."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from tokctl.artifacts.digests import DigestCache
+from tokctl.artifacts.durable import disk_errors, fault_point, fsync_path, replace_directory
+from tokctl.artifacts.manifest import FILE_NAME, Manifest, read_manifest, write_manifest
+from tokctl.errors import ArtifactError, DataError
+from tokctl.runtime import run_record
+from tokctl.runtime.fingerprint import fingerprint, fingerprint_parts
+from tokctl.runtime.inputs import resolve_inputs
+from tokctl.runtime.options import ExecutionOptions
+from tokctl.runtime.output_lock import output_lock
+from tokctl.runtime.parameters import StageParameters, canonical_parameters
+from tokctl.runtime.stage import ResolvedInput, Stage
+from tokctl.runtime.stage_run import WORK_DIRECTORY, StageRun
+
+State = Literal["absent", "partial", "stale", "current"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What happened: ``ran`` is False when the output was already current or with ``dry_run``."""
+
+    stage: str
+    out: Path
+    fingerprint: str
+    ran: bool
+    state_before: State
+    manifest: Manifest | None
+
+    def to_json(self) -> dict[str, Any]:
+        value: dict[str, Any] = {
+            "stage": self.stage,
+            "out": str(self.out),
+            "fingerprint": self.fingerprint,
+            "ran": self.ran,
+            "state_before": self.state_before,
+        }
+        if self.manifest is not None:
+            value |= {"counts": self.manifest.counts, "facts": self.manifest.facts}
+        return value
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A stage with everything that decides its output, before anything is written."""
+
+    stage: Stage
+    parameters: StageParameters
+    inputs: dict[str, tuple[ResolvedInput, ...]]
+    parts: dict[str, Any]
+    fingerprint: str
+    out: Path
+
+    @property
+    def partial(self) -> Path:
+        return self.out.with_name(f"{self.out.name}.partial-{self.fingerprint[:16]}")
+
+    def state(self) -> State:
+        """Where the output stands; ArtifactError when ``out`` belongs to something else."""
+        if not self.out.exists():
+            return "partial" if self.partial.exists() else "absent"
+        _refuse_foreign(self.out, self.stage)
+        manifest = read_manifest(self.out)
+        if manifest.fingerprint == self.fingerprint and _outputs_present(self.out, manifest):
+            return "current"
+        return "stale"
+
+
+def plan_stage(
+    stage: Stage,
+    parameters: StageParameters,
+    arguments: Mapping[str, Sequence[str]],
+    out: Path,
+    digests: DigestCache,
+) -> Plan:
+    """Resolve and hash the inputs and compute the fingerprint."""
+    inputs = resolve_inputs(stage, arguments, parameters.model_dump(), digests)
+    if stage.check is not None:
+        stage.check(parameters, inputs)
+    _refuse_out_in_inputs(out, inputs)
+    parts = fingerprint_parts(stage, parameters, inputs)
+    return Plan(stage, parameters, inputs, parts, fingerprint(parts), out)
+
+
+def execute(
+    stage: Stage,
+    parameters: StageParameters,
+    arguments: Mapping[str, Sequence[str]],
+    out: Path,
+    options: ExecutionOptions,
+    digests: DigestCache | None = None,
+) -> Outcome:
+    """Bring ``out`` up to date.
+
+    ``arguments`` maps input slots to what the user named. Raises any TokctlError; after an error or an interrupt the
+    finished tasks are kept in ``<out>.partial-<fingerprint>`` and the next run of the same command goes on from them.
+    """
+    own_digests = digests is None
+    digests = DigestCache() if digests is None else digests
+    try:
+        plan = plan_stage(stage, parameters, arguments, out, digests)
+        state = plan.state()
+        if options.dry_run or (state == "current" and not options.force):
+            manifest = read_manifest(out) if state == "current" else None
+            return Outcome(stage.name, out, plan.fingerprint, False, state, manifest)
+        with output_lock(out):
+            state = plan.state()  # another run may have finished while we waited for nothing but the lock
+            if state == "current" and not options.force:
+                return Outcome(stage.name, out, plan.fingerprint, False, state, read_manifest(out))
+            manifest = _perform(plan, options, digests)
+        return Outcome(stage.name, out, plan.fingerprint, True, state, manifest)
+    finally:
+        if own_digests:
+            digests.save()
+
+
+def _perform(plan: Plan, options: ExecutionOptions, digests: DigestCache) -> Manifest:
+    clock = run_record.RunClock()
+    partial = plan.partial
+    with disk_errors(partial):
+        for stale in plan.out.parent.glob(f"{_glob_escape(plan.out.name)}.partial-*"):
+            if stale != partial or options.force:
+                shutil.rmtree(stale)
+        _reset(partial)
+    run = StageRun(plan.parameters, plan.inputs, partial, options)
+    with disk_errors(partial):
+        plan.stage.run(run)
+        if run.rows_in != run.rows_out + run.rows_rejected:
+            raise DataError(
+                f"{plan.stage.name}: {run.rows_in} rows in, but {run.rows_out} out and {run.rows_rejected} rejected: "
+                f"{run.rows_in - run.rows_out - run.rows_rejected} are unaccounted for",
+                hint="this is a defect of tokctl; the partial output was not committed",
+                code="rows-lost",
+            )
+        _recheck_raw_inputs(plan)
+        manifest = Manifest(
+            stage=plan.stage.name,
+            version=plan.stage.version,
+            parameters=canonical_parameters(plan.parameters),
+            inputs=tuple(
+                {"slot": slot.name, **item.record()} for slot in plan.stage.inputs for item in plan.inputs[slot.name]
+            ),
+            outputs=run.outputs(),
+            counts={"rows_in": run.rows_in, "rows_out": run.rows_out, "rows_rejected": run.rows_rejected},
+            fingerprint=plan.fingerprint,
+            facts=run.facts,
+            libraries=plan.parts["libraries"],
+            data_tables=plan.parts["data_tables"],
+        )
+        shutil.rmtree(partial / WORK_DIRECTORY, ignore_errors=True)
+        _remove_undeclared(partial, {output.path for output in manifest.outputs})
+        for output in manifest.outputs:
+            fsync_path(partial / output.path)
+        clock.write(partial, options)
+        fault_point("manifest-write")
+        write_manifest(partial, manifest)
+        fault_point("rename")
+        replace_directory(partial, plan.out)
+    for output in manifest.outputs:
+        digests.remember(plan.out / output.path, output.sha256)
+    return manifest
+
+
+def _reset(partial: Path) -> None:
+    """Keep the finished tasks of an earlier run, drop everything that would be written again."""
+    partial.mkdir(exist_ok=True)
+    for entry in partial.iterdir():
+        if entry.name == WORK_DIRECTORY:
+            continue
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink()
+
+
+def _remove_undeclared(partial: Path, declared: set[str]) -> None:
+    for path in sorted(partial.rglob("*"), reverse=True):
+        if path.is_dir():
+            if not any(path.iterdir()):
+                path.rmdir()
+        elif path.relative_to(partial).as_posix() not in declared:
+            path.unlink()
+
+
+def _recheck_raw_inputs(plan: Plan) -> None:
+    """A raw file that changed while the stage ran would make the manifest's record of it a lie."""
+    for items in plan.inputs.values():
+        for item in items:
+            if item.is_stage_output:
+                continue
+            for file in item.files:
+                try:
+                    size = file.path.stat().st_size
+                except OSError:
+                    size = -1
+                if size != file.bytes:
+                    raise DataError(
+                        f"{file.path} changed while it was being read",
+                        hint="wait until it is complete, then run again",
+                        code="changed-while-read",
+                        file=str(file.path),
+                    )
+
+
+def _refuse_foreign(out: Path, stage: Stage) -> None:
+    if not out.is_dir():
+        raise ArtifactError(
+            f"{out} exists and is not a directory", hint="choose another -o", code="output-foreign", file=str(out)
+        )
+    if not (out / FILE_NAME).exists():
+        if any(out.iterdir()):
+            raise ArtifactError(
+                f"{out} exists, is not empty and was not written by tokctl",
+                hint="choose another -o, or empty the directory yourself",
+                code="output-foreign",
+                file=str(out),
+            )
+        out.rmdir()
+        return
+    found = read_manifest(out).stage
+    if found != stage.name:
+        raise ArtifactError(
+            f"{out} is the output of {found!r}, not of {stage.name!r}",
+            hint="choose another -o",
+            code="output-foreign",
+            file=str(out),
+        )
+
+
+def _outputs_present(out: Path, manifest: Manifest) -> bool:
+    """Every output is there with its size; ``verify`` re-hashes."""
+    for output in manifest.outputs:
+        try:
+            if (out / output.path).stat().st_size != output.bytes:
+                return False
+        except OSError:
+            return False
+    return True
+
+
+def _refuse_out_in_inputs(out: Path, inputs: Mapping[str, tuple[ResolvedInput, ...]]) -> None:
+    for items in inputs.values():
+        for item in items:
+            if item.is_stage_output and item.root.absolute() == out.absolute():
+                raise ArtifactError(
+                    f"{out} is both an input and the output",
+                    hint="choose another -o",
+                    code="output-is-input",
+                    file=str(out),
+                )
+
+
+def _glob_escape(name: str) -> str:
+    return "".join(f"[{c}]" if c in "*?[" else c for c in name)

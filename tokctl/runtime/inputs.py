@@ -1,0 +1,116 @@
+"""From what a user names to what a stage reads: stage outputs checked against their manifest, raw files hashed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tokctl.artifacts.digests import DigestCache
+from tokctl.artifacts.framed_hash import framed_sha256
+from tokctl.artifacts.manifest import locate_manifest, read_manifest
+from tokctl.errors import ArtifactError, DataError, UsageError
+from tokctl.runtime.stage import Input, ResolvedInput, SourceFile, Stage
+
+
+def resolve_inputs(
+    stage: Stage, arguments: Mapping[str, Sequence[str]], parameters: Mapping[str, Any], digests: DigestCache
+) -> dict[str, tuple[ResolvedInput, ...]]:
+    """Every input slot's arguments, resolved and hashed.
+
+    Raises UsageError for a missing or surplus argument, DataError for raw files that can't be read, ArtifactError for a
+    stage output that is of the wrong stage or doesn't match its manifest.
+    """
+    resolved: dict[str, tuple[ResolvedInput, ...]] = {}
+    for slot in stage.inputs:
+        given = list(arguments.get(slot.name, ()))
+        if not given and slot.required:
+            raise UsageError(
+                f"{stage.name}: {slot.option or 'INPUT'} is missing: {slot.help}",
+                hint=f"tokctl {stage.name} --help",
+                code="missing-input",
+            )
+        if len(given) > 1 and not slot.many:
+            raise UsageError(f"{stage.name}: {slot.option or 'INPUT'} is given {len(given)} times, expected once")
+        items = [_resolve(slot, argument, parameters, digests) for argument in given]
+        if slot.labelled:
+            _check_labels(slot, items)
+        if slot.is_set:
+            items.sort(key=lambda item: (item.label, item.content))
+        resolved[slot.name] = tuple(items)
+    return resolved
+
+
+def _resolve(slot: Input, argument: str, parameters: Mapping[str, Any], digests: DigestCache) -> ResolvedInput:
+    label, text = "", argument
+    if slot.labelled:
+        label, equals, text = argument.partition("=")
+        if not equals or not label or not text:
+            raise UsageError(
+                f"{slot.option or slot.name} {argument!r} has no name",
+                hint=f"write {slot.option or ''} NAME=PATH",
+                code="missing-name",
+            )
+    path = Path(text)
+    located = locate_manifest(path) if path.is_dir() else None
+    if located is not None:
+        return _stage_output(slot, argument, label, *located, digests)
+    if slot.expand is None:
+        if not path.exists():
+            raise ArtifactError(
+                f"{path} doesn't exist", hint=f"expected {slot.help}", code="missing-input", file=str(path)
+            )
+        read_manifest(path)  # raises, saying what is wrong with it
+        raise ArtifactError(f"{path} is not a stage output", code="no-manifest", file=str(path))
+    files = tuple(SourceFile(name, file, *digests.sha256(file)) for name, file in slot.expand(text, parameters))
+    content = framed_sha256("raw-files-v1", [[file.name, file.sha256] for file in files])
+    return ResolvedInput(argument, path, files, content, label=label)
+
+
+def _stage_output(
+    slot: Input, argument: str, label: str, directory: Path, under: str, digests: DigestCache
+) -> ResolvedInput:
+    manifest = read_manifest(directory)
+    if slot.accepts and manifest.stage not in slot.accepts:
+        raise ArtifactError(
+            f"{directory} is the output of {manifest.stage!r}; expected the output of {' or '.join(slot.accepts)}",
+            hint=slot.help,
+            code="wrong-stage",
+            file=str(directory),
+        )
+    outputs = manifest.outputs_under(under)
+    if under and not outputs:
+        raise ArtifactError(
+            f"{directory}'s manifest lists nothing under {under!r}", code="not-in-manifest", file=str(directory / under)
+        )
+    files = []
+    for output in outputs:
+        path = directory / output.path
+        try:
+            digest, size = digests.sha256(path)
+        except DataError:
+            raise ArtifactError(
+                f"{path} is missing or unreadable, though the manifest lists it",
+                hint=f"run 'tokctl verify {directory}', then make it again",
+                code="missing-output",
+                file=str(path),
+            ) from None
+        if digest != output.sha256:
+            raise ArtifactError(
+                f"{path} doesn't match the digest in its manifest",
+                hint=f"it was changed after it was written; run 'tokctl verify {directory}', then make it again",
+                code="changed-output",
+                file=str(path),
+            )
+        files.append(SourceFile(output.path, path, digest, size))
+    return ResolvedInput(
+        argument, directory, tuple(files), manifest.content_digest(under), manifest=manifest, under=under, label=label
+    )
+
+
+def _check_labels(slot: Input, items: list[ResolvedInput]) -> None:
+    seen = set()
+    for item in items:
+        if item.label in seen:
+            raise UsageError(f"{slot.option}: the name {item.label!r} is given twice", hint="give each its own name")
+        seen.add(item.label)

@@ -1,0 +1,45 @@
+"""One writer for one output directory."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from tokctl.artifacts.durable import disk_errors
+from tokctl.errors import ArtifactError
+
+
+@contextlib.contextmanager
+def output_lock(out: Path) -> Iterator[None]:
+    """Hold ``.<name>.lock`` beside ``out``; ArtifactError at once when another process holds it.
+
+    The operating system drops the lock with the process, however it dies.
+    """
+    path = out.with_name(f".{out.name}.lock")
+    with disk_errors(path):
+        out.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not path.exists() or os.fstat(descriptor).st_ino != path.stat().st_ino:
+                raise BlockingIOError  # the holder finished and removed the file between our open and our lock
+        except BlockingIOError:
+            holder = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip()
+            raise ArtifactError(
+                f"another run{f' (process {holder})' if holder else ''} is writing {out}",
+                hint="wait for it to end, or choose another output directory",
+                code="output-in-use",
+                file=str(out),
+            ) from None
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+    finally:
+        os.close(descriptor)

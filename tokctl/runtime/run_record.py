@@ -1,0 +1,47 @@
+"""``run.json``: host, times, workers, environment and memory of one run; outside every hash."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import resource
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tokctl.artifacts.durable import write_bytes
+from tokctl.runtime.options import ExecutionOptions
+
+FILE_NAME = "run.json"
+_ENVIRONMENT = ("PYTHONHASHSEED", "NUMBA_NUM_THREADS", "NUMBA_DISABLE_JIT", "TOKCTL_CACHE_DIR", "LC_ALL", "LANG")
+
+
+class RunClock:
+    """Measures one run from its construction."""
+
+    def __init__(self) -> None:
+        self._started = datetime.now(UTC)
+        self._wall = time.perf_counter()
+        self._cpu = time.process_time()
+
+    def write(self, directory: Path, options: ExecutionOptions) -> None:
+        """Write ``run.json`` into ``directory``."""
+        own = resource.getrusage(resource.RUSAGE_SELF)
+        children = resource.getrusage(resource.RUSAGE_CHILDREN)
+        record = {
+            "host": platform.node(),
+            "platform": platform.platform(),
+            "python": sys.version.split()[0],
+            "started": self._started.isoformat(timespec="milliseconds"),
+            "finished": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "wall_seconds": round(time.perf_counter() - self._wall, 3),
+            "cpu_seconds": round(time.process_time() - self._cpu, 3),
+            "workers": options.workers,
+            "memory_limit": options.memory_limit,
+            "process_peak_rss_bytes": own.ru_maxrss * 1024,
+            "largest_child_peak_rss_bytes": children.ru_maxrss * 1024,
+            "environment": {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
+        }
+        write_bytes(directory / FILE_NAME, json.dumps(record, indent=2).encode() + b"\n")
