@@ -1,1 +1,13 @@
-"""The command line: the only typer and rich code."""
+"""The command line: the only typer and rich code. ``main`` is the console script."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run ``tokctl`` and exit with its documented code."""
+    from tokctl.cli.entry import run
+
+    sys.exit(run(list(sys.argv[1:] if arguments is None else arguments)))

@@ -37,7 +37,7 @@ def param(
 
     ``option`` overrides the option's spelling (default: ``--`` and the name with dashes).
     """
-    extra = {"affects_output": affects_output, "option": option, "metavar": metavar}
+    extra: Any = {"affects_output": affects_output, "option": option, "metavar": metavar}
     return Field(default, description=help, json_schema_extra=extra, **constraints)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import multiprocessing
-import os
 import shutil
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -128,8 +127,8 @@ def _perform(work: Work[T], task: T, final: Path) -> FinishedTask:
         temporary.mkdir()
         result = work(task, temporary)
         fault_point("part-write")
-        for name in sorted(os.listdir(temporary)):
-            fsync_path(temporary / name)
+        for file in sorted(temporary.iterdir()):
+            fsync_path(file)
         write_bytes(temporary / _RESULT, json.dumps(result, sort_keys=True).encode())
         temporary.rename(final)
         fsync_path(final.parent)

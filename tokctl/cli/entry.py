@@ -1,0 +1,84 @@
+"""From arguments to an exit code: every failure becomes one message, never a traceback for a user's mistake."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from tokctl.cli.envelope import emit_error, print_error
+from tokctl.errors import TokctlError, UsageError
+
+INTERRUPTED = 130
+_DEFECT = 70
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command and return its exit code.
+
+    0 ok, 1 a check or gate failed, 2 usage, 3 data, 4 artifact, 5 missing extra, 130 interrupted.
+    """
+    as_json = "--json" in arguments
+    command = _command_words(arguments)
+    try:
+        return _invoke(arguments)
+    except TokctlError as error:
+        print_error(error)
+        if as_json:
+            emit_error(command, error)
+        return error.exit_code
+    except KeyboardInterrupt:
+        error = UsageError(
+            "interrupted", hint="run the same command again: finished parts are kept and it goes on from them"
+        )
+        error.kind, error.code = "interrupted", "interrupted"  # type: ignore[misc]
+        print_error(error)
+        if as_json:
+            emit_error(command, error)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # the reader of our stdout has gone (``| head``): not an error, but nothing more can be written
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except MemoryError:
+        error = TokctlError(
+            "out of memory", hint="run again with --memory-limit, or with fewer --workers", code="out-of-memory"
+        )
+        print_error(error)
+        if as_json:
+            emit_error(command, error)
+        return _DEFECT
+
+
+def _invoke(arguments: list[str]) -> int:
+    from tokctl.cli.app import click_failures, root
+
+    command = root()
+    try:
+        result = command.main(args=arguments, prog_name="tokctl", standalone_mode=False)
+    except click_failures() as error:
+        raise _usage(error) from None
+    return result if isinstance(result, int) else 0
+
+
+def _usage(error: Exception) -> TokctlError:
+    """One of the command-line parser's complaints in our form."""
+    if type(error).__name__ == "Abort":
+        raise KeyboardInterrupt from None
+    message = error.format_message() if hasattr(error, "format_message") else str(error)
+    context = getattr(error, "ctx", None)
+    where = getattr(context, "command_path", "tokctl") if context is not None else "tokctl"
+    return UsageError(message.rstrip("."), hint=f"{where} --help", code="usage")
+
+
+def _command_words(arguments: list[str]) -> str:
+    """The leading words of the command line (``dedup exact``), for the JSON document of a failure."""
+    words: list[str] = []
+    from tokctl.cli.commands import COMMANDS
+
+    level: object = COMMANDS
+    for argument in arguments:
+        if argument.startswith("-") or not isinstance(level, dict) or argument not in level:
+            break
+        words.append(argument)
+        level = level[argument][1]
+    return " ".join(words)

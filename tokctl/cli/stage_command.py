@@ -1,0 +1,190 @@
+"""A stage's command, made from its declaration: inputs, ``-o``, one option a parameter, and the shared options."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+import typer
+from pydantic.fields import FieldInfo
+
+from tokctl.cli import envelope
+from tokctl.cli.display import make_progress
+from tokctl.errors import UsageError
+from tokctl.runtime.execute import Outcome, execute
+from tokctl.runtime.options import ExecutionOptions
+from tokctl.runtime.parameters import is_repeatable, parse_quantity, validate, without_none
+from tokctl.runtime.stage import Input, Stage
+
+_SHARED_PANEL = "Shared options"
+_Parameter = inspect.Parameter
+
+
+def stage_function(stage: Stage) -> Callable[..., Any]:
+    """The function that typer turns into the stage's command."""
+    names = {slot.name: _input_parameter(slot) for slot in stage.inputs}
+    options = {name: _option_parameter(name, field) for name, field in stage.parameters.model_fields.items()}
+
+    def command(**values: Any) -> int:
+        return _run(stage, values, list(names), list(options))
+
+    signature = [*names.values(), _output_parameter(), *options.values(), *shared_parameters()]
+    command.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
+    command.__annotations__ = {p.name: p.annotation for p in signature}
+    examples = "".join(f"\n\n  {line}" for line in stage.examples)
+    command.__doc__ = stage.description + (f"\n\nExamples:{examples}" if examples else "")
+    return command
+
+
+def shared_parameters(*, with_run_options: bool = True) -> list[inspect.Parameter]:
+    """Options that every stage takes."""
+
+    def option(name: str, annotation: Any, default: Any, *flags: str, text: str, **more: Any) -> inspect.Parameter:
+        info = typer.Option(*flags, help=text, rich_help_panel=_SHARED_PANEL, **more)
+        return _Parameter(name, _Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[annotation, info])
+
+    run_options = [
+        option(
+            "workers_", int | None, None, "--workers", text="Worker threads or processes (default: the cores).", min=1
+        ),
+        option(
+            "memory_limit_",
+            str | None,
+            None,
+            "--memory-limit",
+            text="Working memory, such as 512MB or 2GiB.",
+            metavar="SIZE",
+        ),
+        option("force_", bool, False, "--force", text="Run even if the output is up to date."),
+        option("dry_run_", bool, False, "--dry-run", text="Say what would be done, and why, without doing it."),
+    ]
+    return [
+        *(run_options if with_run_options else []),
+        option("quiet_", bool, False, "--quiet", "-q", text="Only warnings and errors on stderr."),
+        option("log_format_", Literal["text", "json"], "text", "--log-format", text="How stderr is written."),
+        option("json_", bool, False, "--json", text="Print one JSON document on stdout."),
+    ]
+
+
+def execution_options(values: Mapping[str, Any]) -> ExecutionOptions:
+    """ExecutionOptions from the values of :func:`shared_parameters`."""
+    limit = values.get("memory_limit_")
+    try:
+        memory_limit = None if limit is None else parse_quantity(limit)
+    except ValueError as error:
+        raise UsageError(f"--memory-limit: {error}", code="bad-parameter") from None
+    more = {} if values.get("workers_") is None else {"workers": values["workers_"]}
+    return ExecutionOptions(
+        memory_limit=memory_limit,
+        force=bool(values.get("force_")),
+        dry_run=bool(values.get("dry_run_")),
+        progress=make_progress(quiet=values["quiet_"], log_format=values["log_format_"]),
+        **more,
+    )
+
+
+def _run(stage: Stage, values: Mapping[str, Any], inputs: Sequence[str], options: Sequence[str]) -> int:
+    execution = execution_options(values)
+    given = {name: values[name] for name in options if values[name] is not None and values[name] != ()}
+    parameters = validate(stage.parameters, given, origin=f"tokctl {stage.name}")
+    arguments = {name: _as_list(values[name]) for name in inputs}
+    outcome = execute(stage, parameters, arguments, Path(values["output_"]), execution)
+    if values["json_"]:
+        envelope.emit(stage.name, outcome.to_json())
+    elif not values["quiet_"]:
+        for line in describe(outcome, dry_run=execution.dry_run):
+            envelope.say(line)
+    return 0
+
+
+def describe(outcome: Outcome, *, dry_run: bool) -> list[str]:
+    """An outcome for a person."""
+    if dry_run:
+        action = {
+            "current": "is up to date: nothing to do",
+            "stale": "would be made again: its inputs, parameters or libraries have changed",
+            "partial": "would be resumed",
+            "absent": "would be made",
+        }[outcome.state_before]
+        return [f"{outcome.stage}: {outcome.out} {action} (fingerprint {outcome.fingerprint[:16]})"]
+    if not outcome.ran:
+        return [f"{outcome.stage}: {outcome.out} is up to date"]
+    lines = [f"{outcome.stage}: wrote {outcome.out}"]
+    if outcome.manifest is not None:
+        counts = outcome.manifest.counts
+        lines.append(
+            f"  rows in {counts['rows_in']:,} = out {counts['rows_out']:,} + rejected {counts['rows_rejected']:,}"
+        )
+        lines += [f"  {key.replace('_', ' ')}: {_short(value)}" for key, value in outcome.manifest.facts.items()]
+    return lines
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, bool) or value is None or isinstance(value, str):
+        return str(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    text = str(value) if not isinstance(value, dict) else ", ".join(f"{k} {_short(v)}" for k, v in value.items())
+    return text if len(text) <= 160 else text[:157] + "..."
+
+
+def _as_list(value: Any) -> list[str]:
+    if value is None:
+        return []
+    return [value] if isinstance(value, str) else list(value)
+
+
+def _input_parameter(slot: Input) -> inspect.Parameter:
+    annotation: Any = list[str] if slot.many else str
+    if slot.option is None:
+        info: Any = typer.Argument(help=slot.help, metavar=slot.metavar or "INPUT...", show_default=False)
+    else:
+        info = typer.Option(slot.option, help=slot.help, metavar=slot.metavar or "PATH", show_default=False)
+    if not slot.required:
+        annotation |= None
+    default = _Parameter.empty if slot.required else None
+    return _Parameter(slot.name, _Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[annotation, info])
+
+
+def _output_parameter() -> inspect.Parameter:
+    info = typer.Option("-o", "--output", help="Output directory.", metavar="DIR")
+    return _Parameter("output_", _Parameter.KEYWORD_ONLY, annotation=Annotated[str, info])
+
+
+def _option_parameter(name: str, field: FieldInfo) -> inspect.Parameter:
+    extra: Any = field.json_schema_extra or {}
+    flag = extra.get("option") or "--" + name.replace("_", "-")
+    inner = without_none(field.annotation)
+    repeatable = is_repeatable(field.annotation)
+    # Everything but flags and choices reaches pydantic as text: one place checks bounds and forms, for TOML as well.
+    if inner is bool:
+        annotation: Any = bool
+        flags = (f"{flag}/--no-{flag.removeprefix('--')}",) if field.default is True else (flag,)
+    else:
+        annotation = inner if get_origin(inner) is Literal else str
+        if get_origin(inner) is Literal and not all(isinstance(choice, str) for choice in get_args(inner)):
+            annotation = str
+        flags = (flag,)
+    if repeatable:
+        item = without_none(get_args(inner)[0])
+        annotation = list[item if get_origin(item) is Literal else str]  # type: ignore[misc]
+    shown = (
+        ""
+        if field.default in (None, (), False, True) or field.is_required()
+        else f" [default: {_shown(field.default)}]"
+    )
+    info = typer.Option(
+        *flags,
+        help=(field.description or "") + shown,
+        metavar=extra.get("metavar"),
+        show_default=False,
+    )
+    if field.is_required():
+        return _Parameter(name, _Parameter.KEYWORD_ONLY, annotation=Annotated[annotation, info])
+    return _Parameter(name, _Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[annotation | None, info])
+
+
+def _shown(default: Any) -> str:
+    return ", ".join(str(item) for item in default) if isinstance(default, (tuple, list)) else str(default)
