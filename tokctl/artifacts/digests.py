@@ -10,7 +10,6 @@ import hashlib
 import os
 import sqlite3
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 from tokctl.errors import DataError
@@ -66,10 +65,9 @@ class DigestCache:
         self._rows: dict[str, tuple[int, int, int, str]] = {}
         self._new: dict[str, tuple[int, int, int, str]] = {}
         self._file = (directory or cache_directory()) / "digests.sqlite"
-        with self._database() as database:
-            if database is not None:
-                for path, size, mtime_ns, inode, digest in database.execute("select * from digest"):
-                    self._rows[path] = (size, mtime_ns, inode, digest)
+        with contextlib.suppress(sqlite3.Error, OSError), contextlib.closing(self._open()) as database:
+            for path, size, mtime_ns, inode, digest in database.execute("select * from digest"):
+                self._rows[path] = (size, mtime_ns, inode, digest)
 
     def sha256(self, path: Path, *, fresh: bool = False) -> tuple[str, int]:
         """``(digest, size in bytes)`` of a file, from memory unless ``fresh`` or changed."""
@@ -99,27 +97,20 @@ class DigestCache:
         """Write what was learnt; silently does nothing where the cache can't be written."""
         if not self._new:
             return
-        with self._database() as database:
-            if database is not None:
-                rows = [(path, *row) for path, row in sorted(self._new.items())]
-                database.executemany("insert or replace into digest values (?, ?, ?, ?, ?)", rows)
-                database.commit()
+        with contextlib.suppress(sqlite3.Error, OSError), contextlib.closing(self._open()) as database, database:
+            rows = [(path, *row) for path, row in sorted(self._new.items())]
+            database.executemany("insert or replace into digest values (?, ?, ?, ?, ?)", rows)
         self._new.clear()
 
-    @contextlib.contextmanager
-    def _database(self) -> Iterator[sqlite3.Connection | None]:
-        connection = None
+    def _open(self) -> sqlite3.Connection:
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(self._file, timeout=10)
         try:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            connection = sqlite3.connect(self._file, timeout=10)
             connection.execute(
                 "create table if not exists digest"
                 "(path text primary key, size integer, mtime_ns integer, inode integer, sha256 text)"
             )
-            yield connection
-        except (sqlite3.Error, OSError):
-            if connection is None:
-                yield None
-        finally:
-            if connection is not None:
-                connection.close()
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return connection

@@ -67,7 +67,20 @@ def _usage(error: Exception) -> TokctlError:
     message = error.format_message() if hasattr(error, "format_message") else str(error)
     context = getattr(error, "ctx", None)
     where = getattr(context, "command_path", "tokctl") if context is not None else "tokctl"
-    return UsageError(message.rstrip("."), hint=f"{where} --help", code="usage")
+    return UsageError(message.rstrip("."), hint=_suggestion(message) or f"{where} --help", code="usage")
+
+
+def _suggestion(message: str) -> str | None:
+    """The nearest command to one that doesn't exist."""
+    if not message.startswith("No such command"):
+        return None
+    import difflib
+
+    from tokctl.cli.commands import COMMANDS
+
+    words = [*COMMANDS, *(sub for _, target in COMMANDS.values() if isinstance(target, dict) for sub in target)]
+    close = difflib.get_close_matches(message.split("'")[1], words, n=1)
+    return f"did you mean {close[0]!r}?" if close else None
 
 
 def _command_words(arguments: list[str]) -> str:
