@@ -1,0 +1,327 @@
+"""The merge loop of BPE fitting: take the best pair, replace it everywhere, update the pairs beside it.
+
+Three facts keep it fast. (1) A pair's occurrence list is made exactly once, in the round that creates its newer symbol,
+so that lists are contiguous slices of one pool of positions, in ascending order. (2) From then on a pair's count only
+falls, so that stale heap entries are too high, never too low: an entry is corrected when it comes to the top. (3) One round's
+changes gather by neighbour in dense arrays, and the pair table is touched once a neighbour.
+
+Pairs rarer than the minimum frequency, or too long, can never be merged and are not kept. Only pairs whose count is at
+least a threshold are in the heap; when it runs empty the threshold is lowered to half of the highest count in the table.
+
+Counts are of windows: ``aaa`` has two windows (a, a). Replacement goes left to right without overlap.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tokctl.kernels import pair_heap
+from tokctl.kernels._jit import jit
+from tokctl.kernels.bpe_words import INSIDE, SYMBOL, WORD
+from tokctl.kernels.pair_heap import Spelling
+from tokctl.kernels.pair_table import COUNT, EMPTY, KEY, LENGTH, START, pair_key, put, slot_of
+
+# Slots of FitState.control.
+N_MERGES, N_OCCURRENCES, N_ROWS, HEAP_SIZE, THRESHOLD, ROOM_NEEDED = range(6)
+# Slots of FitState.limits.
+N_BASE, MIN_FREQUENCY, MAX_TOKEN_BYTES, TIES = range(4)
+# Tie-breaks among the pairs with the highest count.
+ASCENDING, DESCENDING, FIRST_SEEN, SENTENCEPIECE = range(4)
+# What a call of merge_steps ended with.
+MORE, ENOUGH, NO_PAIR, NO_ROOM = range(4)
+# Columns of FitState.gathered.
+LEFT_WEIGHT, LEFT_CURSOR, RIGHT_WEIGHT, RIGHT_CURSOR = range(4)
+
+# The pair table is filled to at most 5/8.
+LOAD_NUMERATOR = 5
+LOAD_DENOMINATOR = 8
+
+
+class FitState(NamedTuple):
+    """Everything a fit knows; N = base symbols + merges asked for, P = pool positions."""
+
+    pool: np.ndarray  # int32|int64[P, 2]: see bpe_words
+    counts: np.ndarray  # int64[n_words]
+    occurrences: np.ndarray  # int32|int64[<= 3 * windows]: slices of positions, one a pair
+    table: np.ndarray  # int64[capacity, 4]: see pair_table
+    heap: np.ndarray  # int64[capacity, 3]: see pair_heap
+    spelling: Spelling  # bytes and lengths of the symbols, int64[N]
+    n_chars: np.ndarray  # int64[N]: bytes of the symbol that are not UTF-8 continuation bytes
+    gathered: np.ndarray  # int64[N, 4]: one round's neighbours, all zero between rounds
+    touched: np.ndarray  # int32[2, N]: which of them are in use
+    merges: np.ndarray  # int32[n_merges, 2]
+    pair_counts: np.ndarray  # int64[n_merges]
+    ambiguous: np.ndarray  # uint8[n_merges]
+    n_tokens: np.ndarray  # int64[n_merges + 1]: weighted tokens before the first merge and after each
+    control: np.ndarray  # int64[6]
+    limits: np.ndarray  # int64[4]
+
+
+@jit
+def _is_live(pool, lengths, position, left, right):
+    # The ids that are written to one position only grow, so an old id means an untouched token.
+    return pool[position, SYMBOL] == left and pool[position + lengths[left], SYMBOL] == right
+
+
+@jit
+def _tie_number(state, slot):
+    """The number that decides among equal counts, smallest first; drops dead entries from the front of the pair's slice."""
+    key = state.table[slot, KEY]
+    left, right = key >> np.int64(32), key & np.int64(0xFFFFFFFF)
+    ties = state.limits[TIES]
+    if ties == ASCENDING:
+        return key
+    if ties == DESCENDING:
+        return -key
+    if ties == SENTENCEPIECE:
+        return state.n_chars[left] + state.n_chars[right]
+    # First seen: a window's place in the text is where its left token starts. The pair has a live window (count > 0).
+    start = state.table[slot, START]
+    while not _is_live(state.pool, state.spelling.length, state.occurrences[start], left, right):
+        start += 1
+        state.table[slot, LENGTH] -= 1
+    state.table[slot, START] = start
+    return np.int64(state.occurrences[start])
+
+
+@jit
+def _refill_heap(state):
+    """Fill the empty heap from the table, under a new threshold."""
+    table, heap = state.table, state.heap
+    highest = np.int64(0)
+    for slot in range(table.shape[0]):
+        if table[slot, KEY] != EMPTY:
+            highest = max(highest, table[slot, COUNT])
+    threshold = max(highest - highest // 2, state.limits[MIN_FREQUENCY])
+    size = 0
+    for slot in range(table.shape[0]):
+        if table[slot, KEY] != EMPTY and table[slot, COUNT] >= threshold:
+            heap[size, pair_heap.COUNT] = table[slot, COUNT]
+            heap[size, pair_heap.TIE] = _tie_number(state, slot)
+            heap[size, pair_heap.KEY] = table[slot, KEY]
+            size += 1
+    pair_heap.order(heap, size, state.spelling)
+    state.control[HEAP_SIZE] = size
+    state.control[THRESHOLD] = threshold
+
+
+@jit
+def _top_is_true(state):
+    """Correct the heap's first entry; False if that moved or removed it."""
+    heap, size = state.heap, state.control[HEAP_SIZE]
+    key = heap[0, pair_heap.KEY]
+    slot = slot_of(state.table, key)
+    count = state.table[slot, COUNT]
+    if count < state.control[THRESHOLD]:
+        state.control[HEAP_SIZE] = pair_heap.drop_top(heap, size, state.spelling)
+        return False
+    tie = _tie_number(state, slot)
+    if count == heap[0, pair_heap.COUNT] and tie == heap[0, pair_heap.TIE]:
+        return True
+    pair_heap.sink(heap, size, 0, count, tie, key, state.spelling)
+    return False
+
+
+@jit
+def find_best(state):
+    """Bring the best pair to the top of the heap; returns its count, or 0 if no pair can be merged."""
+    while True:
+        while state.control[HEAP_SIZE] > 0:
+            if _top_is_true(state):
+                return state.heap[0, pair_heap.COUNT]
+        _refill_heap(state)
+        if state.control[HEAP_SIZE] == 0:
+            return np.int64(0)
+
+
+@jit
+def _is_tied(state, count):
+    """Whether another pair than the one just taken off the heap has the count ``count`` as well."""
+    while state.control[HEAP_SIZE] > 0 and state.heap[0, pair_heap.COUNT] == count:
+        if _top_is_true(state):
+            return True
+    return False
+
+
+@jit
+def _replace(state, left, right, new, start, length):
+    """Replace the live windows of one slice; packs their positions at its front and returns how many there are."""
+    pool, occurrences, lengths = state.pool, state.occurrences, state.spelling.length
+    left_length, right_length = lengths[left], lengths[right]
+    n_replaced = 0
+    for i in range(start, start + length):
+        position = occurrences[i]
+        middle = position + left_length
+        if pool[position, SYMBOL] == left and pool[middle, SYMBOL] == right:
+            # Inner ends first: a token of one byte has its first and last byte in one place.
+            pool[middle - 1, SYMBOL] = INSIDE
+            pool[middle, SYMBOL] = INSIDE
+            pool[position, SYMBOL] = new
+            pool[middle + right_length - 1, SYMBOL] = new
+            occurrences[start + n_replaced] = position
+            n_replaced += 1
+    return n_replaced
+
+
+@jit
+def _lose(table, left, right, weight):
+    slot = slot_of(table, pair_key(left, right))
+    if table[slot, KEY] != EMPTY:
+        table[slot, COUNT] -= weight
+
+
+@jit
+def _gather(state, left, right, new, start, n_replaced):
+    """Add up the new tokens' neighbours by symbol; returns (left neighbours, right neighbours, weight of the new tokens).
+
+    What (x, left) loses is what (x, new) gains, and the same on the right, except between two new tokens: there
+    (right, left) loses and (new, new) gains, counted at the first of the two.
+    """
+    pool, gathered, touched = state.pool, state.gathered, state.touched
+    length = state.spelling.length[new]
+    n_left = n_right = 0
+    total = np.int64(0)
+    for i in range(start, start + n_replaced):
+        position = state.occurrences[i]
+        weight = state.counts[pool[position, WORD]]
+        total += weight
+        before = pool[position - 1, SYMBOL]
+        if before >= 0 and before != new:
+            if gathered[before, LEFT_CURSOR] == 0:
+                touched[0, n_left] = before
+                n_left += 1
+            gathered[before, LEFT_WEIGHT] += weight
+            gathered[before, LEFT_CURSOR] += 1
+        after = pool[position + length, SYMBOL]
+        if after >= 0:
+            if gathered[after, RIGHT_CURSOR] == 0:
+                touched[1, n_right] = after
+                n_right += 1
+            gathered[after, RIGHT_WEIGHT] += weight
+            gathered[after, RIGHT_CURSOR] += 1
+    return n_left, n_right, total
+
+
+@jit
+def _reserve(state, key, weight, n_windows, token_bytes):
+    """Open a slice for a new pair if it may be merged one day; returns the slice's end, or -1."""
+    if weight < state.limits[MIN_FREQUENCY] or token_bytes > state.limits[MAX_TOKEN_BYTES]:
+        return np.int64(-1)
+    first = state.control[N_OCCURRENCES]
+    put(state.table, key, weight, first, n_windows)
+    state.control[N_OCCURRENCES] = first + n_windows
+    state.control[N_ROWS] += 1
+    return first + n_windows
+
+
+@jit
+def _place(state, new, start, n_replaced):
+    """Write the new windows' positions to the reserved slices, from the back, so that each cursor ends at its start."""
+    pool, gathered, occurrences, lengths = state.pool, state.gathered, state.occurrences, state.spelling.length
+    length = lengths[new]
+    for i in range(start + n_replaced - 1, start - 1, -1):
+        position = occurrences[i]
+        before = pool[position - 1, SYMBOL]
+        if before >= 0 and before != new and gathered[before, LEFT_CURSOR] >= 0:
+            gathered[before, LEFT_CURSOR] -= 1
+            occurrences[gathered[before, LEFT_CURSOR]] = position - lengths[before]
+        after = pool[position + length, SYMBOL]
+        if after >= 0 and gathered[after, RIGHT_CURSOR] >= 0:
+            gathered[after, RIGHT_CURSOR] -= 1
+            occurrences[gathered[after, RIGHT_CURSOR]] = position
+
+
+@jit
+def _offer(state, key, weight):
+    """Put a new pair into the heap, if it is above the threshold."""
+    if weight >= state.control[THRESHOLD]:
+        tie = _tie_number(state, slot_of(state.table, key))
+        state.control[HEAP_SIZE] = pair_heap.push(
+            state.heap, state.control[HEAP_SIZE], weight, tie, key, state.spelling
+        )
+
+
+@jit
+def _update_pairs(state, left, right, new, start, n_replaced):
+    """Update the pair table after a replacement; returns the weight of the new tokens."""
+    gathered, touched, lengths = state.gathered, state.touched, state.spelling.length
+    n_left, n_right, total = _gather(state, left, right, new, start, n_replaced)
+    n_before = state.control[N_ROWS]
+    for i in range(n_left):
+        before = touched[0, i]
+        weight, n_windows = gathered[before, LEFT_WEIGHT], gathered[before, LEFT_CURSOR]
+        _lose(state.table, before, left, weight)
+        gathered[before, LEFT_CURSOR] = _reserve(
+            state, pair_key(before, new), weight, n_windows, lengths[before] + lengths[new]
+        )
+    for i in range(n_right):
+        after = touched[1, i]
+        weight, n_windows = gathered[after, RIGHT_WEIGHT], gathered[after, RIGHT_CURSOR]
+        _lose(state.table, right, left if after == new else after, weight)
+        gathered[after, RIGHT_CURSOR] = _reserve(
+            state, pair_key(new, after), weight, n_windows, lengths[new] + lengths[after]
+        )
+    if state.control[N_ROWS] > n_before:
+        _place(state, new, start, n_replaced)
+    for i in range(n_left):
+        before = touched[0, i]
+        if gathered[before, LEFT_CURSOR] >= 0:
+            _offer(state, pair_key(before, new), gathered[before, LEFT_WEIGHT])
+        gathered[before, LEFT_WEIGHT] = 0
+        gathered[before, LEFT_CURSOR] = 0
+    for i in range(n_right):
+        after = touched[1, i]
+        if gathered[after, RIGHT_CURSOR] >= 0:
+            _offer(state, pair_key(new, after), gathered[after, RIGHT_WEIGHT])
+        gathered[after, RIGHT_WEIGHT] = 0
+        gathered[after, RIGHT_CURSOR] = 0
+    return total
+
+
+@jit
+def _name_symbol(state, left, right, new, position):
+    """Record length, characters and (if strings are compared) the place of the new symbol's bytes."""
+    spelling = state.spelling
+    spelling.length[new] = spelling.length[left] + spelling.length[right]
+    state.n_chars[new] = state.n_chars[left] + state.n_chars[right]
+    if spelling.is_compared[0] != 0:
+        spelling.at[new] = position - state.pool[position, WORD] - 1
+
+
+@jit
+def merge_steps(state, n_steps):
+    """Do at most ``n_steps`` merges; returns MORE, ENOUGH (as many as asked for), NO_PAIR, or NO_ROOM.
+
+    NO_ROOM: the next merge may make ``control[ROOM_NEEDED]`` new pairs, for which the table is too small; nothing was
+    changed, and the caller goes on with a larger table and an empty heap.
+    """
+    control, table = state.control, state.table
+    room = table.shape[0] // LOAD_DENOMINATOR * LOAD_NUMERATOR
+    for _ in range(n_steps):
+        done = control[N_MERGES]
+        if done == state.merges.shape[0]:
+            return ENOUGH
+        count = find_best(state)
+        if count == 0:
+            return NO_PAIR
+        key = state.heap[0, pair_heap.KEY]
+        left, right = key >> np.int64(32), key & np.int64(0xFFFFFFFF)
+        new = state.limits[N_BASE] + done
+        slot = slot_of(table, key)
+        start, length = table[slot, START], table[slot, LENGTH]
+        # Each replaced window has two neighbours, and there are not more neighbours than symbols.
+        control[ROOM_NEEDED] = 2 * min(length, new + 1)
+        if control[N_ROWS] + control[ROOM_NEEDED] > room:
+            return NO_ROOM
+        control[HEAP_SIZE] = pair_heap.drop_top(state.heap, control[HEAP_SIZE], state.spelling)
+        state.ambiguous[done] = _is_tied(state, count)
+        state.merges[done, 0] = left
+        state.merges[done, 1] = right
+        state.pair_counts[done] = count
+        n_replaced = _replace(state, left, right, new, start, length)
+        _name_symbol(state, left, right, new, state.occurrences[start])
+        total = _update_pairs(state, left, right, new, start, n_replaced)
+        table[slot, COUNT] = 0
+        state.n_tokens[done + 1] = state.n_tokens[done] - total
+        control[N_MERGES] = done + 1
+    return ENOUGH if control[N_MERGES] == state.merges.shape[0] else MORE

@@ -1,0 +1,380 @@
+"""Fit byte-level BPE: from words and their counts to a list of merges.
+
+The algorithm is Sennrich et al. 2016 over bytes: in each round the pair of adjacent tokens with the highest weighted
+count becomes a token. Counts are of windows (``aaa`` holds two windows of (a, a)), as in tokenizers and minbpe, and the
+pair is replaced from left to right without overlap. Which of several pairs with the same count is taken is a parameter
+(``TIES``), because it is what trainers differ in.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from tokctl.errors import DataError, UsageError
+from tokctl.kernels._boundary import bytes_view, writable_view
+
+if TYPE_CHECKING:
+    from tokctl.kernels.bpe_merge import FitState
+
+OnStep = Callable[[int, int], None]
+Stopped = Literal["reached", "no-pairs", "min-frequency"]
+
+TIES: dict[str, str] = {
+    "ascending": "smaller (left id, right id): tokenizers, rustbpe",
+    "descending": "larger (left id, right id)",
+    "first-seen": "the pair that is met first in the current text: minbpe; the words must come in text order",
+    "sentencepiece": "fewer characters, then the bytewise smaller merged string: sentencepiece",
+}
+"""Name of a tie-break -> what it prefers among the pairs with the highest count."""
+
+_INT64_MAX = 2**63 - 1
+_INT32_MAX = 2**31 - 1
+# How many positions one call of a scanning kernel covers, so that Ctrl-C is heard.
+_SCAN = 1 << 24
+_MIN_CAPACITY = 1 << 12
+_RECOUNT_CAPACITY = 1 << 20
+
+
+@dataclass(frozen=True)
+class BPEFit:
+    """Merges in rank order and what happened on the way; m = number of merges made.
+
+    A fit to fewer merges is a prefix: with the same words and options, ``merges[:k]`` is the result for ``n_merges=k``.
+    """
+
+    merges: np.ndarray
+    """int32[m, 2]: (left id, right id). Base tokens have ids 0 .. len(alphabet)-1, merge k makes id len(alphabet)+k."""
+    pair_counts: np.ndarray
+    """int64[m]: weighted number of windows of the pair when it was chosen."""
+    ambiguous: np.ndarray
+    """bool[m]: whether another pair had the same count, so that the tie-break decided."""
+    n_tokens: np.ndarray
+    """int64[m+1]: weighted number of tokens in all words before the first merge, and after each merge."""
+    stopped: Stopped
+    """``reached``: as many merges as asked for. ``no-pairs``: no pair is left that may be merged (all words are single
+    tokens, or the pairs would exceed ``max_token_bytes``). ``min-frequency``: pairs are left, all below the minimum."""
+    best_remaining: int
+    """Count of the best pair that was not merged (0 if there is none)."""
+
+
+def fit_bpe(
+    data: np.ndarray,
+    offsets: np.ndarray,
+    counts: np.ndarray,
+    *,
+    n_merges: int,
+    alphabet: Sequence[bytes],
+    ties: str = "ascending",
+    min_frequency: int = 2,
+    max_token_bytes: int | None = None,
+    on_step: OnStep | None = None,
+) -> BPEFit:
+    """Fit ``n_merges`` merges to weighted words.
+
+    ``data`` uint8[n_bytes], ``offsets`` int64[n_words+1] and ``counts`` int64[n_words] are the words: word i is
+    ``data[offsets[i]:offsets[i+1]]`` and occurs ``counts[i]`` times (0 is allowed: as if it were not there). Their order
+    doesn't matter, except for ``ties="first-seen"``, where it must be the order of first occurrence in the text.
+
+    ``alphabet``: the base tokens in id order, each one byte, no byte twice. ``ties``: a name in ``TIES``; it is asked
+    after the count. For ``sentencepiece``, the characters of a string that is not valid UTF-8 are its bytes other than
+    80..BF. ``min_frequency``: a pair with a smaller count is not merged (0 means 1). ``max_token_bytes`` (inclusive):
+    a pair whose merged string would be longer is never merged; None is no limit. ``on_step(done, total)`` is called with
+    numbers of merges, about ten times a second, and may raise to stop the fit.
+
+    Equal to tokenizers' ``BpeTrainer`` with ``ties="ascending"``, the gpt2 byte order and ``max_token_length =
+    max_token_bytes + 1``, for max_token_bytes >= 2 (tokenizers merges pairs of single characters whatever the limit).
+
+    Memory: 20 bytes a byte of distinct words, plus about 50 bytes for each pair whose count is at least the minimum
+    (twice the former above 2**31 bytes of distinct words, where positions take 64 bits).
+
+    Raises ``UsageError`` for an option and ``DataError`` for words that can't be fitted: a byte outside the alphabet
+    (``row`` = word, ``offset`` in it), a negative count, a weighted length of 2**63 or more.
+    """
+    _check_options(n_merges, alphabet, ties, min_frequency, max_token_bytes)
+    data, offsets, counts = _check_words(data, offsets, counts)
+    state = _prepare(
+        data,
+        offsets,
+        counts,
+        n_merges=n_merges,
+        alphabet=alphabet,
+        ties=ties,
+        min_frequency=max(min_frequency, 1),
+        max_token_bytes=_INT64_MAX if max_token_bytes is None else max_token_bytes,
+    )
+    return _run(state, n_merges, on_step)
+
+
+def _check_options(
+    n_merges: int, alphabet: Sequence[bytes], ties: str, min_frequency: int, max_token_bytes: int | None
+) -> None:
+    if ties not in TIES:
+        raise UsageError(f"unknown tie-break {ties!r}", hint=f"choose one of: {', '.join(TIES)}", code="unknown-ties")
+    if n_merges < 0:
+        raise UsageError(f"the number of merges is negative: {n_merges}", code="bad-size")
+    if min_frequency < 0:
+        raise UsageError(f"the minimum frequency is negative: {min_frequency}", code="bad-min-frequency")
+    if max_token_bytes is not None and max_token_bytes < 1:
+        raise UsageError(
+            f"the longest token can't have {max_token_bytes} bytes", hint="1 or more", code="bad-max-token-bytes"
+        )
+    for token in alphabet:
+        if len(token) != 1:
+            raise UsageError(f"the base token {token!r} is not a single byte", code="bad-alphabet")
+    if len(set(alphabet)) != len(alphabet):
+        twice = next(token for i, token in enumerate(alphabet) if token in alphabet[:i])
+        raise UsageError(f"the base token {twice!r} is in the alphabet twice", code="bad-alphabet")
+
+
+def _check_words(
+    data: np.ndarray, offsets: np.ndarray, counts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The three arrays with pinned types and ``offsets[0] == 0``."""
+    data = bytes_view(data)
+    offsets = writable_view(np.asarray(offsets, dtype=np.int64))
+    counts = writable_view(np.asarray(counts, dtype=np.int64))
+    if offsets.ndim != 1 or counts.ndim != 1 or len(offsets) != len(counts) + 1:
+        raise DataError(
+            f"{counts.shape} counts and {offsets.shape} offsets don't describe the same words",
+            hint="offsets has one entry more than counts",
+            code="bad-words",
+        )
+    if offsets[0] < 0 or offsets[-1] > len(data) or (len(counts) and bool((np.diff(offsets) < 0).any())):
+        raise DataError("the word offsets don't ascend within the data", code="bad-words")
+    if len(counts) and int(counts.min()) < 0:
+        row = int(np.argmax(counts < 0))
+        raise DataError(f"word {row} has the negative count {counts[row]}", row=row, code="negative-count")
+    _check_total(offsets, counts)
+    if offsets[0] != 0 or offsets[-1] != len(data):
+        data = data[offsets[0] : offsets[-1]]
+        offsets = offsets - offsets[0]
+    return data, offsets, counts
+
+
+def _check_total(offsets: np.ndarray, counts: np.ndarray) -> None:
+    """``DataError`` unless the weighted length of all words, and so every count in a fit, is below 2**63."""
+    if not len(counts):
+        return
+    lengths = np.diff(offsets)
+    if float(np.dot(counts.astype(np.float64), lengths.astype(np.float64))) < 2.0**62:
+        return
+    total = sum(count * length for count, length in zip(counts.tolist(), lengths.tolist(), strict=True))
+    if total > _INT64_MAX:
+        raise DataError(
+            f"the words have {total} bytes in all, weighted by their counts; the limit is 2**63 - 1",
+            hint="divide the counts by a common factor",
+            code="count-overflow",
+        )
+
+
+def _prepare(
+    data: np.ndarray,
+    offsets: np.ndarray,
+    counts: np.ndarray,
+    *,
+    n_merges: int,
+    alphabet: Sequence[bytes],
+    ties: str,
+    min_frequency: int,
+    max_token_bytes: int,
+    wide: bool = False,
+) -> FitState:
+    """The state before the first merge. ``wide`` forces the 64-bit positions of inputs beyond 2**31."""
+    from tokctl.kernels import bpe_merge, bpe_words, pair_table
+    from tokctl.kernels.pair_heap import Spelling
+
+    n_base, n_words = len(alphabet), len(counts)
+    n_positions = len(data) + n_words + 1
+    index_type = np.int64 if wide or n_positions > _INT32_MAX else np.int32
+
+    base_ids = np.full(256, -1, np.int32)
+    base_bytes = np.frombuffer(b"".join(alphabet), np.uint8)
+    base_ids[base_bytes] = np.arange(n_base, dtype=np.int32)
+
+    pool = np.empty((n_positions, 2), index_type)
+    pool[0] = bpe_words.SEPARATOR
+    for first, last in _word_ranges(offsets):
+        bad = bpe_words.fill_pool(data, offsets, counts, base_ids, first, last, pool)
+        if bad >= 0:
+            row = int(np.searchsorted(offsets, bad, side="right")) - 1
+            raise DataError(
+                f"byte 0x{data[bad]:02x} of word {row} is not in the alphabet of {n_base} base tokens",
+                hint="give an alphabet that holds every byte of the words; all 256 bytes is the default",
+                row=row,
+                offset=int(bad - offsets[row]),
+                code="byte-not-in-alphabet",
+            )
+
+    windows = np.zeros((n_base, n_base), np.int64)
+    weights = np.zeros((n_base, n_base), np.int64)
+    for first in range(0, n_positions - 1, _SCAN):
+        bpe_words.count_windows(pool, counts, first, min(first + _SCAN, n_positions - 1), windows, weights)
+    n_windows = int(windows.sum())
+
+    kept = (weights >= min_frequency) if max_token_bytes >= 2 else np.zeros_like(weights, dtype=bool)
+    left, right = np.nonzero(kept)
+    lengths = windows[left, right]
+    starts = np.cumsum(lengths) - lengths
+    cursors = np.full((n_base, n_base), -1, np.int64)
+    cursors[left, right] = starts
+
+    # Each merge takes one window away and makes at most two, so all rounds together make at most 2 * n_windows;
+    # pages that are never written cost no memory.
+    n_merges = min(n_merges, n_windows)
+    occurrences = np.empty(int(lengths.sum()) + (2 * n_windows if n_merges else 0), index_type)
+    for first in range(0, n_positions - 1, _SCAN):
+        bpe_words.place_windows(pool, first, min(first + _SCAN, n_positions - 1), cursors, occurrences)
+
+    table = _new_table(len(left))
+    keys = (left.astype(np.int64) << 32) | right
+    pair_table.put_all(table, keys, weights[left, right], starts, lengths)
+
+    n_symbols = n_base + n_merges
+    spelling = Spelling(
+        # The base tokens' bytes stand behind the data.
+        data=np.concatenate([data, base_bytes]) if ties == "sentencepiece" else np.empty(0, np.uint8),
+        at=np.zeros(n_symbols, np.int64),
+        length=np.ones(n_symbols, np.int64),
+        is_compared=np.array([ties == "sentencepiece"], np.int64),
+    )
+    spelling.at[:n_base] = len(data) + np.arange(n_base)
+    n_chars = np.zeros(n_symbols, np.int64)
+    n_chars[:n_base] = (base_bytes & 0xC0) != 0x80
+    state = bpe_merge.FitState(
+        pool=pool,
+        counts=counts,
+        occurrences=occurrences,
+        table=table,
+        heap=np.empty((len(table), 3), np.int64),
+        spelling=spelling,
+        n_chars=n_chars,
+        gathered=np.zeros((n_symbols, 4), np.int64),
+        touched=np.empty((2, n_symbols), np.int32),
+        merges=np.empty((n_merges, 2), np.int32),
+        pair_counts=np.empty(n_merges, np.int64),
+        ambiguous=np.empty(n_merges, np.uint8),
+        n_tokens=np.empty(n_merges + 1, np.int64),
+        control=np.zeros(6, np.int64),
+        limits=np.zeros(4, np.int64),
+    )
+    state.n_tokens[0] = np.dot(np.diff(offsets), counts)
+    state.control[bpe_merge.N_OCCURRENCES] = lengths.sum()
+    state.control[bpe_merge.N_ROWS] = len(left)
+    state.limits[bpe_merge.N_BASE] = n_base
+    state.limits[bpe_merge.MIN_FREQUENCY] = min_frequency
+    state.limits[bpe_merge.MAX_TOKEN_BYTES] = max_token_bytes
+    state.limits[bpe_merge.TIES] = {
+        "ascending": bpe_merge.ASCENDING,
+        "descending": bpe_merge.DESCENDING,
+        "first-seen": bpe_merge.FIRST_SEEN,
+        "sentencepiece": bpe_merge.SENTENCEPIECE,
+    }[ties]
+    return state
+
+
+def _word_ranges(offsets: np.ndarray) -> list[tuple[int, int]]:
+    """Ranges of words that hold about ``_SCAN`` bytes each."""
+    n_words = len(offsets) - 1
+    cuts = np.searchsorted(offsets, np.arange(_SCAN, int(offsets[-1]), _SCAN))
+    edges = np.unique(np.concatenate([[0], cuts, [n_words]])).tolist()
+    return list(pairwise(edges))
+
+
+def _new_table(n_rows: int) -> np.ndarray:
+    """An empty pair table that is at most 5/16 full with ``n_rows`` rows, so that it can double before it is full."""
+    from tokctl.kernels import pair_table
+
+    capacity = _MIN_CAPACITY
+    while 5 * capacity < 16 * n_rows:
+        capacity *= 2
+    table = np.empty((capacity, 4), np.int64)
+    table[:, pair_table.KEY] = pair_table.EMPTY
+    return table
+
+
+def _grow(state: FitState) -> FitState:
+    """The same state with a table that has room for the next merge, without the pairs that have become too rare."""
+    from tokctl.kernels import bpe_merge, pair_table
+
+    min_frequency = int(state.limits[bpe_merge.MIN_FREQUENCY])
+    n_live = int(pair_table.n_rows_from(state.table, min_frequency))
+    table = _new_table(n_live + int(state.control[bpe_merge.ROOM_NEEDED]))
+    state.control[bpe_merge.N_ROWS] = pair_table.copy_rows(state.table, table, min_frequency)
+    # The heap refills from the new table.
+    state.control[bpe_merge.HEAP_SIZE] = 0
+    return state._replace(table=table, heap=np.empty((len(table), 3), np.int64))
+
+
+def _run(state: FitState, n_merges: int, on_step: OnStep | None) -> BPEFit:
+    from tokctl.kernels import bpe_merge
+
+    n_steps = 16
+    while True:
+        started = time.monotonic()
+        status = int(bpe_merge.merge_steps(state, n_steps))
+        done = int(state.control[bpe_merge.N_MERGES])
+        if status == bpe_merge.NO_ROOM:
+            state = _grow(state)
+        if on_step is not None:
+            on_step(done, n_merges)
+        if status in (bpe_merge.ENOUGH, bpe_merge.NO_PAIR):
+            break
+        # Early merges take milliseconds each and late ones microseconds: keep a call near a tenth of a second.
+        elapsed = time.monotonic() - started
+        n_steps = max(1, n_steps // 2) if elapsed > 0.2 else min(2 * n_steps, 4096) if elapsed < 0.05 else n_steps
+    best = int(bpe_merge.find_best(state)) or _best_rare(state)
+    if done == n_merges:
+        stopped: Stopped = "reached"
+    else:
+        stopped = "min-frequency" if best else "no-pairs"
+    return BPEFit(
+        merges=state.merges[:done].copy(),
+        pair_counts=state.pair_counts[:done].copy(),
+        ambiguous=state.ambiguous[:done].astype(bool),
+        n_tokens=state.n_tokens[: done + 1].copy(),
+        stopped=stopped,
+        best_remaining=best,
+    )
+
+
+def _best_rare(state: FitState) -> int:
+    """The highest count among the pairs that are rarer than the minimum frequency; 0 if there are none."""
+    from tokctl.kernels import bpe_merge, bpe_recount, pair_table
+
+    highest = int(state.limits[bpe_merge.MIN_FREQUENCY]) - 1
+    if highest < 1:
+        return 0
+    n_positions = len(state.pool)
+    capacity = _MIN_CAPACITY
+    while capacity < min(2 * n_positions, _RECOUNT_CAPACITY):
+        capacity *= 2
+    n_parts = 1
+    while n_parts * capacity < 2 * n_positions:
+        n_parts *= 2
+    best = 0
+    table = np.empty((capacity, 4), np.int64)
+    for part in range(n_parts):
+        table[:, pair_table.KEY] = pair_table.EMPTY
+        position = 0
+        while position < n_positions:
+            position, count = bpe_recount.recount(
+                state.pool,
+                state.counts,
+                state.spelling.length,
+                position,
+                min(position + _SCAN, n_positions),
+                int(state.limits[bpe_merge.MAX_TOKEN_BYTES]),
+                part,
+                n_parts,
+                table,
+            )
+            best = max(best, int(count))
+            if best == highest:
+                return best
+    return best
