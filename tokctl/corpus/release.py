@@ -67,25 +67,35 @@ class RoleStatistics:
     def __init__(self) -> None:
         self._digest = DocumentDigest()
         self._groups = np.empty(0, np.uint64)
+        self._recent: list[np.ndarray] = []
+        self._n_recent = 0
         self._bytes = 0
         self._code_points = 0
 
     def add(self, batch: pa.RecordBatch | pa.Table, group_positions: np.ndarray) -> None:
         """Add the documents of ``batch`` (columns doc_id, sha256_text, text) with their groups ``uint64[n]``."""
         self._digest.add(batch.column("doc_id"), batch.column("sha256_text"))
-        self._groups = np.union1d(self._groups, group_positions)
+        self._recent.append(np.unique(group_positions))
+        self._n_recent += len(self._recent[-1])
+        if self._n_recent > len(self._groups):
+            self._compact()
         self._bytes += int(text_bytes(batch.column("text")).sum())
         self._code_points += int(text_code_points(batch.column("text")).sum())
+
+    def _compact(self) -> None:
+        self._groups = np.unique(np.concatenate([self._groups, *self._recent]))
+        self._recent, self._n_recent = [], 0
 
     @property
     def groups(self) -> np.ndarray:
         """Positions of the groups seen, ``uint64[]``, ascending."""
+        self._compact()
         return self._groups
 
     def record(self) -> RoleRecord:
         return RoleRecord(
             documents=self._digest.n_documents,
-            groups=len(self._groups),
+            groups=len(self.groups),
             bytes=self._bytes,
             code_points=self._code_points,
             digest=self._digest.hexdigest(),

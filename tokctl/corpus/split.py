@@ -287,8 +287,8 @@ def _quotas(shares: Shares, sizes: np.ndarray, stratum: str) -> tuple[int, int]:
         n_test = _round_half_up(Fraction(shares.test) * n)
         return n_test, min(n - n_test, _round_half_up(Fraction(shares.validation) * n))
     weights = sizes if shares.unit == "documents" else np.ones(n, np.int64)
-    n_test = int(np.searchsorted(np.cumsum(weights), shares.test)) + 1 if shares.test else 0
-    n_validation = int(np.searchsorted(np.cumsum(weights[::-1]), shares.validation)) + 1 if shares.validation else 0
+    n_test = _groups_for(weights, shares.test)
+    n_validation = _groups_for(weights[::-1], shares.validation)
     if n_test + n_validation > n:
         where = f" in the stratum {stratum!r}" if stratum else ""
         raise DataError(
@@ -298,6 +298,11 @@ def _quotas(shares: Shares, sizes: np.ndarray, stratum: str) -> tuple[int, int]:
             code="too-few-groups",
         )
     return n_test, n_validation
+
+
+def _groups_for(weights: np.ndarray, wanted: Fraction | int) -> int:
+    """How many groups from the start reach ``wanted``; one more than there are when they don't."""
+    return int(np.searchsorted(np.cumsum(weights), int(wanted))) + 1 if wanted else 0
 
 
 def _round_half_up(value: Fraction) -> int:
