@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import shutil
+import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tokctl.artifacts.digests import DigestCache
+from tokctl.artifacts.durable import disk_errors
 from tokctl.artifacts.framed_hash import framed_sha256
 from tokctl.artifacts.manifest import locate_manifest, read_manifest
 from tokctl.errors import ArtifactError, DataError, UsageError
@@ -51,6 +57,11 @@ def _resolve(slot: Input, argument: str, parameters: Mapping[str, Any], digests:
                 hint=f"write {slot.option or ''} NAME=PATH",
                 code="missing-name",
             )
+    if text == "-" and slot.expand is not None:
+        spooled = _spool_stdin()
+        file = SourceFile("stdin", spooled, *digests.sha256(spooled))
+        content = framed_sha256("raw-files-v1", [[file.name, file.sha256]])
+        return ResolvedInput(argument, spooled, (file,), content, label=label)
     path = Path(text)
     located = locate_manifest(path) if path.is_dir() else None
     if located is not None:
@@ -65,6 +76,16 @@ def _resolve(slot: Input, argument: str, parameters: Mapping[str, Any], digests:
     files = tuple(SourceFile(name, file, *digests.sha256(file)) for name, file in slot.expand(text, parameters))
     content = framed_sha256("raw-files-v1", [[file.name, file.sha256] for file in files])
     return ResolvedInput(argument, path, files, content, label=label)
+
+
+def _spool_stdin() -> Path:
+    """Standard input as a file that lives as long as the process: it has to be hashed before it is read."""
+    descriptor, name = tempfile.mkstemp(prefix="tokctl-stdin-")
+    path = Path(name)
+    atexit.register(path.unlink, missing_ok=True)
+    with disk_errors(path), os.fdopen(descriptor, "wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
+    return path
 
 
 def _stage_output(
