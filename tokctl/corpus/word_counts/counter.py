@@ -1,0 +1,390 @@
+"""``WordCounter``: documents in, sorted unique words with counts out, within a memory limit, on one or more threads."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tokctl.corpus.word_counts.budget import Budget
+from tokctl.corpus.word_counts.combine import dense_parts
+from tokctl.corpus.word_counts.counts import NO_WORDS, WordCounts, concatenated
+from tokctl.corpus.word_counts.merge import merge_runs
+from tokctl.corpus.word_counts.parquet import WordCountsWriter
+from tokctl.corpus.word_counts.specials import Specials
+from tokctl.corpus.word_counts.table import WordTable
+from tokctl.corpus.word_counts.weighted import read_weighted
+from tokctl.errors import DataError, UsageError
+from tokctl.kernels._boundary import bytes_view, writable_view
+
+if TYPE_CHECKING:
+    from tokctl.kernels.word_count import Pieces
+    from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
+
+_MAX_SLICES = 1 << 23
+_REGEX_WORDS = 1 << 16  # word ends from the regex fallback are counted so many at a time
+
+
+class Batch(NamedTuple):
+    """Documents to count together: Arrow (large) strings or binaries, one array or chunked.
+
+    ``slices``: their slice names, an Arrow string array (may be dictionary-encoded), for a sliced counter.
+    ``weights``: integers >= 0, int64[n]; a document of weight 0 is passed over.
+    """
+
+    texts: pa.Array | pa.ChunkedArray
+    slices: pa.Array | pa.ChunkedArray | None = None
+    weights: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class CountReport:
+    """What a count found. ``total`` is the sum of all counts, ``n_bytes`` the size of the documents, unweighted.
+
+    ``specials``: (spelling, count), in the order given; ``n_spills``: sorted runs written because memory was full.
+    """
+
+    n_documents: int
+    n_bytes: int
+    n_words: int
+    total: int
+    slices: tuple[str, ...]
+    specials: tuple[tuple[bytes, int], ...]
+    n_spills: int
+
+
+class WordCounter:
+    """Counts the words of documents; each document on its own, its words never joined with the next one's.
+
+    The result depends on the documents, weights and slices alone: not on their order, on batches, workers or memory.
+    ``specials`` are carved out first (see :mod:`.specials`). ``is_sliced``: every document names its slice, and a word has a
+    count for each. ``memory_limit`` (bytes; see :class:`Budget` for how it is divided) needs ``spill_dir``, an existing
+    directory for temporary runs, which are gone after ``finish``. Any bytes are accepted; whether they are UTF-8 is for the
+    reader to check.
+
+    Errors of the add methods, DataError: a null document, a null slice, a count past 2**63 - 1. After an error the counter is
+    of no further use.
+    """
+
+    def __init__(
+        self,
+        pre_tokenizer: PreTokenizer,
+        specials: Sequence[str | bytes] = (),
+        *,
+        is_sliced: bool = False,
+        memory_limit: int | None = None,
+        spill_dir: Path | None = None,
+        workers: int = 1,
+        budget: Budget | None = None,
+    ) -> None:
+        if budget is None:
+            budget = Budget.divide(memory_limit, workers)
+        if budget.max_slots is not None and spill_dir is None:
+            raise ValueError("a memory limit needs a spill_dir")
+        self.budget = budget
+        self._pre_tokenizer = pre_tokenizer
+        self._specials = Specials(specials)
+        self._is_sliced = is_sliced
+        self._spill_dir = spill_dir
+        self._workers = workers
+        self._lock = threading.Lock()
+        self._has_failed = threading.Event()
+        self._slice_codes: dict[str, int] = {}
+        self._special_counts = [0] * len(self._specials.spellings)
+        self._n_documents = self._n_bytes = self._n_spills = 0
+        self._tables = [
+            WordTable(
+                budget,
+                spill_path=None if spill_dir is None else _run_paths(spill_dir, worker),
+                is_stopped=self._has_failed.is_set,
+            )
+            for worker in range(workers)
+        ]
+        self._free: queue.SimpleQueue[WordTable] = queue.SimpleQueue()
+        for table in self._tables:
+            self._free.put(table)
+
+    @property
+    def batch_bytes(self) -> int:
+        """How much text a batch should hold for the memory limit to be kept."""
+        return self.budget.batch_bytes
+
+    def add_texts(
+        self,
+        texts: pa.Array | pa.ChunkedArray,
+        slices: pa.Array | pa.ChunkedArray | None = None,
+        weights: np.ndarray | None = None,
+    ) -> None:
+        """Count one batch on the calling thread. May be called from as many threads at once as there are workers."""
+        table = self._free.get()
+        try:
+            self._add(table, Batch(texts, slices, weights))
+        except BaseException:
+            self._has_failed.set()
+            raise
+        finally:
+            self._free.put(table)
+
+    def add_batches(self, batches: Iterable[Batch]) -> None:
+        """Count all batches on ``workers`` threads. The iterable is read on the calling thread, not far ahead."""
+        if self._workers == 1:
+            for batch in batches:
+                self.add_texts(*batch)
+            return
+        running: set[Future[None]] = set()
+        with ThreadPoolExecutor(self._workers, thread_name_prefix="count") as pool:
+            try:
+                for batch in batches:
+                    running.add(pool.submit(self.add_texts, *batch))
+                    if len(running) > self._workers:
+                        done, running = wait(running, return_when=FIRST_COMPLETED)
+                        for future in done:
+                            future.result()
+                for future in running:
+                    future.result()
+            except BaseException:
+                self._has_failed.set()
+                raise
+
+    def add_weighted(self, path: Path, slice_name: str | None = None) -> None:
+        """Count a file of weighted rows (see :mod:`.weighted`), in a sliced counter all for ``slice_name``."""
+        if self._is_sliced and slice_name is None:
+            raise UsageError(
+                f"the weighted file {path} has no slices, and the words are counted by slice",
+                hint="count without a slice key, or count the weighted file on its own",
+                code="weighted-without-slice",
+            )
+
+        def batches() -> Iterator[Batch]:
+            for texts, weights in read_weighted(path, self.batch_bytes):
+                slices = None if slice_name is None else pa.array([slice_name] * len(texts), pa.large_string())
+                yield Batch(texts, slices, weights)
+
+        self.add_batches(batches())
+
+    def finish(self, path: Path) -> CountReport:
+        """Write the words to a Parquet file (see :mod:`.parquet`); the counter is spent."""
+        names = self._slice_names()
+        with WordCountsWriter(path, tuple(sorted(names, key=str.encode))) as writer:
+            for part in self._parts(names):
+                writer.append(part)
+        return self._report(names, writer.n_words, writer.total)
+
+    def finish_in_memory(self) -> tuple[WordCounts, CountReport]:
+        """The words as a table in memory; the counter is spent."""
+        names = self._slice_names()
+        parts = list(self._parts(names))
+        if parts:
+            counts = concatenated(parts)
+        else:
+            slices = tuple(sorted(names, key=str.encode))
+            shape = (0, len(slices)) if slices else (0,)
+            counts = WordCounts(NO_WORDS.data, NO_WORDS.offsets, np.empty(shape, np.int64), slices)
+        return counts, self._report(names, counts.n_words, counts.total)
+
+    def _slice_names(self) -> list[str]:
+        return sorted(self._slice_codes, key=self._slice_codes.__getitem__)
+
+    def _parts(self, names: list[str]) -> Iterator[WordCounts]:
+        if self._has_failed.is_set():
+            raise RuntimeError("a counter can't be finished after an error")
+        self._n_spills = sum(len(table.spilled) for table in self._tables)
+        runs = [run for table in self._tables for run in table.take_runs()]
+        blocks = merge_runs(
+            runs, n_slices=max(1, len(names)), merge_bytes=self.budget.merge_bytes, spill_dir=self._spill_dir
+        )
+        return dense_parts(blocks, names)
+
+    def _report(self, names: list[str], n_words: int, total: int) -> CountReport:
+        return CountReport(
+            n_documents=self._n_documents,
+            n_bytes=self._n_bytes,
+            n_words=n_words,
+            total=total,
+            slices=tuple(sorted(names, key=str.encode)),
+            specials=tuple(zip(self._specials.spellings, self._special_counts, strict=True)),
+            n_spills=self._n_spills,
+        )
+
+    def _add(self, table: WordTable, batch: Batch) -> None:
+        texts, slices, weights = batch
+        if (slices is not None) != self._is_sliced:
+            raise ValueError("slices are for sliced counters, which need them")
+        if weights is not None:
+            weights = np.ascontiguousarray(weights, np.int64)
+            if weights.shape != (len(texts),) or bool((weights < 0).any()):
+                raise ValueError("weights are integers >= 0, one a document")
+        codes = None if slices is None else self._codes(slices, len(texts))
+        first = 0
+        for chunk in texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]:
+            last = first + len(chunk)
+            self._add_chunk(
+                table,
+                chunk,
+                np.zeros(len(chunk), np.int64) if codes is None else codes[first:last],
+                np.ones(len(chunk), np.int64) if weights is None else weights[first:last],
+                first,
+            )
+            first = last
+
+    def _codes(self, slices: pa.Array | pa.ChunkedArray, n: int) -> np.ndarray:
+        """Slice codes of names, int64[n]; new names get the next code."""
+        if len(slices) != n:
+            raise ValueError("one slice name a document")
+        if isinstance(slices, pa.ChunkedArray):
+            slices = pa.chunked_array(slices.chunks, slices.type).combine_chunks()
+            if isinstance(slices, pa.ChunkedArray):
+                slices = slices.chunk(0) if slices.num_chunks else pa.array([], pa.large_string())
+        if slices.null_count:
+            row = int(np.flatnonzero(pc.is_null(slices).to_numpy(zero_copy_only=False))[0])
+            raise DataError("a document has no slice", hint="fill the slice column", code="null-slice", row=row)
+        encoded = slices if pa.types.is_dictionary(slices.type) else pc.dictionary_encode(slices)
+        names = encoded.dictionary.to_pylist()
+        indices = encoded.indices.to_numpy(zero_copy_only=False)
+        with self._lock:
+            used = np.unique(indices)  # a dictionary may have names that no row has
+            code_of = np.zeros(len(names), np.int64)
+            for i in used.tolist():
+                code_of[i] = self._slice_codes.setdefault(str(names[i]), len(self._slice_codes))
+            if len(self._slice_codes) > _MAX_SLICES:
+                raise DataError(
+                    f"there are more than {_MAX_SLICES:,} slices",
+                    hint="choose a slice key with fewer values",
+                    code="too-many-slices",
+                )
+        return code_of[indices]
+
+    def _add_chunk(
+        self, table: WordTable, chunk: pa.Array, codes: np.ndarray, weights: np.ndarray, first_row: int
+    ) -> None:
+        from tokctl.kernels.word_count import Pieces
+
+        if chunk.null_count:
+            row = first_row + int(np.flatnonzero(pc.is_null(chunk).to_numpy(zero_copy_only=False))[0])
+            raise DataError("a document is null", hint="leave it out or make it empty", code="null-text", row=row)
+        data, offsets = _flat(chunk)
+        documents = Pieces(offsets[:-1], offsets[1:], writable_view(weights), writable_view(codes))
+        n_bytes = int(offsets[-1] - offsets[0])
+        if self._specials:
+            found = np.zeros(len(self._special_counts), np.int64)
+            for pieces in self._specials.carve(data, documents, found):
+                self._count(table, data, pieces)
+        else:
+            found = np.zeros(0, np.int64)
+            self._count(table, data, documents)
+        with self._lock:
+            self._n_documents += len(chunk)
+            self._n_bytes += n_bytes
+            self._special_counts = [a + b for a, b in zip(self._special_counts, found.tolist(), strict=True)]
+
+    def _count(self, table: WordTable, data: np.ndarray, pieces: Pieces) -> None:
+        if not self._pre_tokenizer.patterns:
+            table.count_given(data, pieces)
+        elif self._pre_tokenizer.automaton is not None:
+            table.count_scanned(self._pre_tokenizer.automaton, data, pieces)
+        else:
+            for words in _regex_words(self._pre_tokenizer, data, pieces):
+                table.count_given(data, words)
+
+
+def _regex_words(pre_tokenizer: PreTokenizer, data: np.ndarray, pieces: Pieces) -> Iterator[Pieces]:
+    """The words of each piece as pieces, found by a pattern that only the ``regex`` module can run."""
+    from tokctl.kernels.word_count import Pieces
+
+    columns: list[tuple[np.ndarray, ...]] = []
+    n = 0
+    for start, stop, weight, code in zip(*(column.tolist() for column in pieces), strict=True):
+        if start == stop or weight == 0:
+            continue
+        ends = pre_tokenizer.split(data[start:stop]) + start
+        starts = np.concatenate([np.array([start], np.int64), ends[:-1]])
+        columns.append((starts, ends, np.full(ends.size, weight, np.int64), np.full(ends.size, code, np.int64)))
+        n += ends.size
+        if n >= _REGEX_WORDS:
+            yield Pieces(*map(np.concatenate, zip(*columns, strict=True)))
+            columns, n = [], 0
+    if columns:
+        yield Pieces(*map(np.concatenate, zip(*columns, strict=True)))
+
+
+def _flat(chunk: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """``(data uint8[], offsets int64[n + 1])`` of an Arrow string or binary array; shares its memory (32-bit offsets
+    are widened)."""
+    kind = chunk.type
+    if pa.types.is_large_string(kind) or pa.types.is_large_binary(kind):
+        dtype: Any = np.int64
+    elif pa.types.is_string(kind) or pa.types.is_binary(kind):
+        dtype = np.int32
+    else:
+        raise DataError(
+            f"documents are {kind}, not text",
+            hint="choose a text column: string, large_string, binary or large_binary",
+            code="not-text",
+        )
+    _, offset_buffer, data_buffer = chunk.buffers()
+    if not len(chunk):
+        return np.empty(0, np.uint8), np.zeros(1, np.int64)
+    offsets = np.frombuffer(offset_buffer, dtype)[chunk.offset : chunk.offset + len(chunk) + 1]
+    data = bytes_view(data_buffer) if data_buffer is not None else np.empty(0, np.uint8)
+    return data, writable_view(offsets.astype(np.int64, copy=False))
+
+
+def _run_paths(spill_dir: Path, worker: int) -> Any:
+    def path(run: int) -> Path:
+        return spill_dir / f"run-{worker:03d}-{run:06d}"
+
+    return path
+
+
+def count_words(
+    texts: Iterable[str | bytes], pattern: str | PreTokenizer = "gpt2", specials: Sequence[str | bytes] = ()
+) -> WordCounts:
+    """Count the words of texts, one document each, in memory.
+
+    ``pattern``: a named pattern, a regex, ``none`` (each text is one word) or a :class:`PreTokenizer`. ``specials`` are
+    spellings that are carved out and not counted. UsageError: a bad pattern or special. DataError: an item that is neither
+    str nor bytes, or a str with a lone surrogate (``row`` says which).
+    """
+    if isinstance(texts, str | bytes):
+        raise UsageError(
+            "texts is one string, not several", hint="pass a list of texts: count_words([text], ...)", code="not-texts"
+        )
+    from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
+
+    pre_tokenizer = pattern if isinstance(pattern, PreTokenizer) else PreTokenizer.from_pattern(pattern)
+    counter = WordCounter(pre_tokenizer, specials)
+    counter.add_batches(_batched(texts, counter.batch_bytes))
+    return counter.finish_in_memory()[0]
+
+
+def _batched(texts: Iterable[str | bytes], batch_bytes: int) -> Iterator[Batch]:
+    items: list[bytes] = []
+    n_bytes = 0
+    for row, text in enumerate(texts):
+        if isinstance(text, str):
+            try:
+                text = text.encode()
+            except UnicodeEncodeError as error:
+                raise DataError(
+                    f"text {row} has a lone surrogate at character {error.start}, which is no UTF-8",
+                    hint="encode it yourself, for instance with errors='surrogatepass', and pass bytes",
+                    code="lone-surrogate",
+                    row=row,
+                ) from error
+        elif not isinstance(text, bytes):
+            raise DataError(f"text {row} is {type(text).__name__}, not str or bytes", code="not-text", row=row)
+        items.append(text)
+        n_bytes += len(text)
+        if n_bytes >= batch_bytes or len(items) >= 1 << 16:
+            yield Batch(pa.array(items, pa.large_binary()))
+            items, n_bytes = [], 0
+    if items:
+        yield Batch(pa.array(items, pa.large_binary()))
