@@ -32,9 +32,9 @@ MORE, ENOUGH, NO_PAIR, NO_ROOM = range(4)
 # Columns of FitState.gathered.
 LEFT_WEIGHT, LEFT_CURSOR, RIGHT_WEIGHT, RIGHT_CURSOR = range(4)
 
-# The pair table is filled to at most 5/8.
-LOAD_NUMERATOR = 5
-LOAD_DENOMINATOR = 8
+# The pair table is filled to at most 3/4.
+LOAD_NUMERATOR = 3
+LOAD_DENOMINATOR = 4
 
 
 class FitState(NamedTuple):

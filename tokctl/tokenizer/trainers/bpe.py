@@ -116,8 +116,8 @@ def _check_options(
 ) -> None:
     if ties not in TIES:
         raise UsageError(f"unknown tie-break {ties!r}", hint=f"choose one of: {', '.join(TIES)}", code="unknown-ties")
-    if n_merges < 0:
-        raise UsageError(f"the number of merges is negative: {n_merges}", code="bad-size")
+    if not 0 <= n_merges <= _INT32_MAX - len(alphabet):
+        raise UsageError(f"{n_merges} merges can't be fitted: token ids are 32-bit integers from 0 up", code="bad-size")
     if min_frequency < 0:
         raise UsageError(f"the minimum frequency is negative: {min_frequency}", code="bad-min-frequency")
     if max_token_bytes is not None and max_token_bytes < 1:
@@ -137,8 +137,8 @@ def _check_words(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The three arrays with pinned types and ``offsets[0] == 0``."""
     data = bytes_view(data)
-    offsets = writable_view(np.asarray(offsets, dtype=np.int64))
-    counts = writable_view(np.asarray(counts, dtype=np.int64))
+    offsets = _as_int64(offsets, "offsets")
+    counts = _as_int64(counts, "counts")
     if offsets.ndim != 1 or counts.ndim != 1 or len(offsets) != len(counts) + 1:
         raise DataError(
             f"{counts.shape} counts and {offsets.shape} offsets don't describe the same words",
@@ -155,6 +155,15 @@ def _check_words(
         data = data[offsets[0] : offsets[-1]]
         offsets = offsets - offsets[0]
     return data, offsets, counts
+
+
+def _as_int64(array: np.ndarray, name: str) -> np.ndarray:
+    array = np.asarray(array)
+    if array.dtype.kind not in "iu":
+        raise DataError(f"the {name} are {array.dtype}, not integers", code="bad-words")
+    if array.dtype == np.uint64 and array.size and int(array.max()) > _INT64_MAX:
+        raise DataError(f"the {name} don't fit into 64 bits with a sign: {array.max()}", code="bad-words")
+    return writable_view(array.astype(np.int64, copy=False))
 
 
 def _check_total(offsets: np.ndarray, counts: np.ndarray) -> None:
@@ -287,11 +296,11 @@ def _word_ranges(offsets: np.ndarray) -> list[tuple[int, int]]:
 
 
 def _new_table(n_rows: int) -> np.ndarray:
-    """An empty pair table that is at most 5/16 full with ``n_rows`` rows, so that it can double before it is full."""
+    """An empty pair table that is at most half full with ``n_rows`` rows, so that a quarter is free for new ones."""
     from tokctl.kernels import pair_table
 
     capacity = _MIN_CAPACITY
-    while 5 * capacity < 16 * n_rows:
+    while capacity < 2 * n_rows:
         capacity *= 2
     table = np.empty((capacity, 4), np.int64)
     table[:, pair_table.KEY] = pair_table.EMPTY
