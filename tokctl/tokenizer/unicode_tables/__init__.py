@@ -18,9 +18,39 @@ import numpy as np
 DEFAULT_VERSION = "16.0.0"
 N_CODE_POINTS = 0x110000
 
-CATEGORIES = (
-    "Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Cs Co Cn"
-).split()  # the order of the codes in the files
+# Short and long names of the general categories; the order is that of the codes in the files.
+CATEGORIES = {
+    "Lu": "Uppercase_Letter",
+    "Ll": "Lowercase_Letter",
+    "Lt": "Titlecase_Letter",
+    "Lm": "Modifier_Letter",
+    "Lo": "Other_Letter",
+    "Mn": "Nonspacing_Mark",
+    "Mc": "Spacing_Mark",
+    "Me": "Enclosing_Mark",
+    "Nd": "Decimal_Number",
+    "Nl": "Letter_Number",
+    "No": "Other_Number",
+    "Pc": "Connector_Punctuation",
+    "Pd": "Dash_Punctuation",
+    "Ps": "Open_Punctuation",
+    "Pe": "Close_Punctuation",
+    "Pi": "Initial_Punctuation",
+    "Pf": "Final_Punctuation",
+    "Po": "Other_Punctuation",
+    "Sm": "Math_Symbol",
+    "Sc": "Currency_Symbol",
+    "Sk": "Modifier_Symbol",
+    "So": "Other_Symbol",
+    "Zs": "Space_Separator",
+    "Zl": "Line_Separator",
+    "Zp": "Paragraph_Separator",
+    "Cc": "Control",
+    "Cf": "Format",
+    "Cs": "Surrogate",
+    "Co": "Private_Use",
+    "Cn": "Unassigned",
+}
 
 
 @dataclass(frozen=True)
@@ -28,7 +58,7 @@ class UnicodeTable:
     """Properties of all code points as run-length arrays.
 
     ``category_starts int32[r]`` are the first code points of runs of one general category,
-    ``category_values uint8[r]`` its index in ``CATEGORIES``; the same for ``script_*`` with ``script_names``.
+    ``category_values uint8[r]`` its index in ``CATEGORIES`` (by position); the same for ``script_*`` with ``script_names``.
     ``white_space``, ``alphabetic`` and ``join_control`` are boundaries ``int32[2k]``: members are
     ``[b0, b1), [b2, b3), ...``. ``folds int32[f, 2]`` are the simple case foldings (from, to).
     """

@@ -18,15 +18,6 @@ import numpy as np
 
 from tokctl.tokenizer.unicode_tables import CATEGORIES, N_CODE_POINTS
 
-# Long names, as the package spells them, in the order of CATEGORIES.
-_CATEGORY_FOLDERS = (
-    "Uppercase_Letter Lowercase_Letter Titlecase_Letter Modifier_Letter Other_Letter "
-    "Nonspacing_Mark Spacing_Mark Enclosing_Mark Decimal_Number Letter_Number Other_Number "
-    "Connector_Punctuation Dash_Punctuation Open_Punctuation Close_Punctuation Initial_Punctuation "
-    "Final_Punctuation Other_Punctuation Math_Symbol Currency_Symbol Modifier_Symbol Other_Symbol "
-    "Space_Separator Line_Separator Paragraph_Separator Control Format Surrogate Private_Use Unassigned"
-).split()
-
 _READ = """
 const path = require('path');
 const { pathToFileURL } = require('url');
@@ -46,7 +37,7 @@ const load = async (p) => (await import(pathToFileURL(path.resolve(process.argv[
 def read_package(package: Path) -> tuple[dict[str, list[list[int]]], list[list[int]]]:
     """Half-open code point ranges of each property folder, and the simple case foldings (status C and S)."""
     scripts = sorted(folder.name for folder in (package / "Script").iterdir() if folder.is_dir())
-    wanted = [f"General_Category/{name}" for name in _CATEGORY_FOLDERS]
+    wanted = [f"General_Category/{name}" for name in CATEGORIES.values()]
     wanted += [f"Script/{name}" for name in scripts if name != "Unknown"]
     wanted += [f"Binary_Property/{name}" for name in ("White_Space", "Alphabetic", "Join_Control")]
     done = subprocess.run(
@@ -65,9 +56,9 @@ def run_lengths(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def tables(package: Path) -> dict[str, np.ndarray]:
     """The arrays that ``UnicodeTable`` is made of."""
     ranges, folds = read_package(package)
-    unassigned = CATEGORIES.index("Cn")
+    unassigned = list(CATEGORIES).index("Cn")
     category = np.full(N_CODE_POINTS, unassigned, np.uint8)
-    for index, name in enumerate(_CATEGORY_FOLDERS):
+    for index, name in enumerate(CATEGORIES.values()):
         for begin, end in ranges[f"General_Category/{name}"]:
             category[begin:end] = index
     script_names = ["Unknown", *sorted(p.partition("/")[2] for p in ranges if p.startswith("Script/"))]

@@ -1,0 +1,46 @@
+"""The compiled form of a split pattern: plain arrays, built by ``tokenizer.pre_tokenizers.compile``, run by ``pattern_scan``.
+
+Kept apart from the kernel so that building and storing an automaton doesn't import numba.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+# Bits of ``Automaton.action``: what reading a code point of one class in one state says about where a match ends.
+# The match always ends *before* a code point that was read, so that a look-ahead of one code point costs nothing.
+NEXT_WORD = 1  # the match ends before this code point, which is already the first of the next match
+MARK = 2  # a match may end before this code point: remember the place, a longer one is still possible
+END_BEFORE_PREVIOUS = 4  # dead; the match ended before the previous code point
+END_AT_MARK = 8  # dead; the match ended at the last mark of this attempt, or there is no match where there was none
+END_HERE = 16  # the match ends before this code point, which can't begin another
+
+
+class Automaton(NamedTuple):
+    """One or several deterministic automata over one alphabet of code point classes.
+
+    A state is named by its row's offset in ``next_state`` and ``action``: the entry for class ``c`` is ``state + c``.
+
+    - ``next_state`` int32[n_states * n_classes]: row offset of the following state.
+    - ``action`` uint8[n_states * n_classes]: bits above.
+    - ``ascii_class`` uint8[128]: class of each ASCII byte.
+    - ``block`` int32[0x110000 / 128] and ``block_class`` uint8[128 * n_blocks]: class of code point ``x`` is
+      ``block_class[block[x // 128] + x % 128]``.
+    - ``starts`` int32[n_levels]: start state of each level; level 0 cuts the text, level 1 cuts what level 0 made, ...
+    - ``pending`` int32[n_states]: number of each state from which a scan may fall back over what it read, else -1;
+      ``n_pending`` how many there are.
+    - ``n_classes``, ``end_class``: the row length, and the class that stands for the end of the text.
+    """
+
+    next_state: np.ndarray
+    action: np.ndarray
+    ascii_class: np.ndarray
+    block: np.ndarray
+    block_class: np.ndarray
+    starts: np.ndarray
+    pending: np.ndarray
+    n_pending: int
+    n_classes: int
+    end_class: int

@@ -1,0 +1,118 @@
+"""Split patterns outside the automaton's subset, through the ``regex`` module.
+
+Only that module's backtracking is used: the text is rewritten as one character for each class of code points, and the
+pattern as sets of such characters. So its Unicode tables and its reading of flags don't matter, and what a pattern
+means is the same with and without an automaton.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import regex
+
+from tokctl.errors import UsageError
+from tokctl.tokenizer.pre_tokenizers.alphabet import partition
+from tokctl.tokenizer.pre_tokenizers.code_points import CodePoints
+from tokctl.tokenizer.pre_tokenizers.syntax import (
+    Atomic,
+    Chars,
+    Choice,
+    Edge,
+    Look,
+    Node,
+    Repeat,
+    sets_of,
+)
+from tokctl.tokenizer.pre_tokenizers.syntax import Sequence as Parts
+
+FIRST = 0xF0000  # plane 15: private, no case, no other properties
+
+
+class Backtracker:
+    """Patterns applied in turn, as ``regex`` objects over classes of code points."""
+
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        sets = [points for node in nodes for points in sets_of(node)]
+        class_of, member = partition(sets)
+        if member.shape[1] > 0xFFFE:
+            raise UsageError(
+                "the pattern tells more than 65,534 kinds of characters apart",
+                hint="use ranges or \\p{...} instead of single characters",
+                code="bad-pattern",
+            )
+        self.class_of = (class_of + FIRST).astype(np.uint32)
+        spelled = {points.bounds.tobytes(): _spell_set(row) for points, row in zip(sets, member, strict=True)}
+        self.compiled: list[Any] = []
+        for node in nodes:
+            text = _spell(node, spelled)
+            try:
+                self.compiled.append(regex.compile(text, regex.V0))
+            except (regex.error, OverflowError, RecursionError, MemoryError) as error:
+                raise UsageError(
+                    f"the pattern can't be compiled: {error}",
+                    hint="simplify it; a look-behind may be the part that is too much",
+                    code="bad-pattern",
+                ) from error
+
+    def split(self, data: bytes) -> np.ndarray:
+        """``int64[n_words]``: ends of the words of ``data``; see ``PreTokenizer.split``."""
+        text = data.decode("utf-8", "surrogateescape")
+        points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+        classes = self.class_of[points].tobytes().decode("utf-32-le")
+        cuts = [0, points.size]
+        for pattern in self.compiled:
+            cuts = _cut(pattern, classes, cuts)
+        # A lone surrogate is an escaped byte: bytes.decode lets no other through.
+        width = 1 + (points >= 0x80) + (points >= 0x800) + (points >= 0x10000).astype(np.int64)
+        width[(points >= 0xD800) & (points < 0xE000)] = 1
+        offsets = np.concatenate([[0], np.cumsum(width)])
+        ends = np.unique(np.array(cuts, np.int64))[1:]
+        return offsets[ends]
+
+
+def _cut(pattern: Any, text: str, cuts: list[int]) -> list[int]:
+    """The cuts, and those that the matches of ``pattern`` in each piece add. Nothing outside a piece is seen."""
+    out = [0]
+    for begin, end in zip(cuts[:-1], cuts[1:], strict=True):
+        for found in pattern.finditer(text[begin:end]):
+            out.append(begin + found.start())
+            out.append(begin + found.end())
+        out.append(end)
+    return sorted(set(out)) if len(text) else [0, 0]
+
+
+def _spell_set(member: np.ndarray) -> str:
+    numbers = np.flatnonzero(member)
+    if numbers.size == 0:
+        return "(?!)"
+    breaks = np.flatnonzero(np.diff(numbers) > 1)
+    first = numbers[np.concatenate([[0], breaks + 1])]
+    last = numbers[np.concatenate([breaks, [numbers.size - 1]])]
+    return "[" + "".join(f"{chr(FIRST + a)}-{chr(FIRST + b)}" for a, b in zip(first, last, strict=True)) + "]"
+
+
+def _spell(node: Node, spelled: dict[bytes, str]) -> str:
+    match node:
+        case Chars(points):
+            return _lookup(points, spelled)
+        case Parts(parts):
+            return "".join(_spell(part, spelled) for part in parts)
+        case Choice(options):
+            return "(?:" + "|".join(_spell(option, spelled) for option in options) + ")"
+        case Repeat(body, low, high, mode):
+            suffix = {"greedy": "", "lazy": "?", "possessive": "+"}[mode]
+            most = "" if high is None else high
+            return f"(?:{_spell(body, spelled)}){{{low},{most}}}{suffix}"
+        case Look(body, ahead, negated):
+            return "(?" + ("" if ahead else "<") + ("!" if negated else "=") + _spell(body, spelled) + ")"
+        case Edge(at):
+            return r"\A" if at == "start" else r"\Z"
+        case Atomic(body):
+            return f"(?>{_spell(body, spelled)})"
+
+
+def _lookup(points: CodePoints, spelled: dict[bytes, str]) -> str:
+    return spelled[points.bounds.tobytes()]

@@ -1,0 +1,144 @@
+"""Cutting text into words with a split pattern: ``PreTokenizer``."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tokctl.errors import ArtifactError, UsageError
+from tokctl.kernels.pattern_automaton import Automaton
+from tokctl.tokenizer import unicode_tables
+from tokctl.tokenizer.pre_tokenizers.backtracking import Backtracker
+from tokctl.tokenizer.pre_tokenizers.compile import compile_patterns
+from tokctl.tokenizer.pre_tokenizers.parse import parse
+from tokctl.tokenizer.pre_tokenizers.patterns import NAMED
+from tokctl.tokenizer.pre_tokenizers.program import Unsupported
+from tokctl.tokenizer.pre_tokenizers.syntax import Node
+
+WHOLE_TEXT = r"(?s:.)+"  # what "none" runs: the whole text is one word
+BUFFER = 1 << 16  # word ends per kernel call
+
+
+@dataclass(frozen=True)
+class PreTokenizer:
+    """Split patterns and the Unicode version they are read with.
+
+    ``patterns`` are applied in turn, each to the pieces that the ones before made; without patterns the whole text is
+    one word. Make one with ``from_pattern`` or ``from_patterns``, which check the patterns.
+    """
+
+    patterns: tuple[str, ...]
+    unicode_version: str = unicode_tables.DEFAULT_VERSION
+
+    @staticmethod
+    def from_pattern(pattern: str, unicode_version: str | None = None) -> PreTokenizer:
+        """From a name in ``patterns.NAMED``, ``none``, or a regular expression (language: see ``parse``).
+
+        UsageError ``bad-pattern`` (position and hint) for an invalid expression, ``unknown-unicode-version``.
+        """
+        if pattern == "none":
+            return PreTokenizer.from_patterns((), unicode_version)
+        return PreTokenizer.from_patterns(NAMED.get(pattern, (pattern,)), unicode_version)
+
+    @staticmethod
+    def from_patterns(patterns: tuple[str, ...], unicode_version: str | None = None) -> PreTokenizer:
+        """From regular expressions that are applied in turn; errors as in ``from_pattern``."""
+        out = PreTokenizer(tuple(patterns), unicode_version or unicode_tables.DEFAULT_VERSION)
+        _parsed(out)
+        return out
+
+    @property
+    def name(self) -> str:
+        """``none``, the name of the same patterns in ``NAMED``, or ``regex``."""
+        if not self.patterns:
+            return "none"
+        return next((name for name, patterns in NAMED.items() if patterns == self.patterns), "regex")
+
+    def to_json(self) -> dict[str, Any]:
+        """The value that identifies this pre-tokenizer; names are left out, so that naming a pattern changes no hash."""
+        return {
+            "type": "split",
+            "patterns": list(self.patterns),
+            "behavior": "isolated",
+            "unicode_version": self.unicode_version,
+        }
+
+    @staticmethod
+    def from_json(value: Any) -> PreTokenizer:
+        """The inverse of ``to_json``; ArtifactError ``bad-pre-tokenizer`` for anything else."""
+        if (
+            not isinstance(value, dict)
+            or value.get("type") != "split"
+            or value.get("behavior") != "isolated"
+            or not isinstance(value.get("patterns"), list)
+            or not all(isinstance(pattern, str) for pattern in value["patterns"])
+            or not isinstance(value.get("unicode_version"), str)
+        ):
+            raise ArtifactError(
+                "the pre-tokenizer is not one that tokctl writes",
+                hint='expected {"type": "split", "behavior": "isolated", "patterns": [...], "unicode_version": "..."}',
+                code="bad-pre-tokenizer",
+            )
+        return PreTokenizer.from_patterns(tuple(value["patterns"]), value["unicode_version"])
+
+    @property
+    def automaton(self) -> Automaton | None:
+        """Arrays for ``kernels.pattern_scan.scan``; None where the patterns need the slower way (see ``notice``)."""
+        return _compiled(self)[0]
+
+    @property
+    def notice(self) -> str | None:
+        """Why there is no automaton, for a user; None where there is one."""
+        return _compiled(self)[1]
+
+    def split(self, data: bytes | np.ndarray) -> np.ndarray:
+        """``int64[n_words]``: where each word of the UTF-8 text ``data`` (bytes or ``uint8[n]``) ends.
+
+        Words are contiguous, not empty, and cover the text; empty text has none. A match of the pattern is a word, and
+        so is what lies between two matches; an empty match only cuts. Each byte that is no part of well-formed UTF-8
+        is one code point of general category Cs (the lone surrogate U+DC00 + byte), as in Python's ``surrogateescape``.
+        """
+        automaton = self.automaton
+        if automaton is None:
+            return _backtracker(self).split(bytes(data))
+        from tokctl.kernels._boundary import bytes_view
+        from tokctl.kernels.pattern_scan import scan
+
+        view = bytes_view(data)
+        buffer = np.empty(min(BUFFER, max(view.size, 1)), np.int64)
+        found = []
+        position = 0
+        while position < view.size:
+            n, position = scan(automaton, view, position, view.size, buffer)
+            found.append(buffer[:n].copy())
+        return np.concatenate(found) if found else np.empty(0, np.int64)
+
+
+@functools.lru_cache(maxsize=64)
+def _parsed(pre_tokenizer: PreTokenizer) -> tuple[Node, ...]:
+    version = pre_tokenizer.unicode_version
+    try:
+        table = unicode_tables.load(version)
+    except KeyError:
+        raise UsageError(
+            f"this tokctl has no tables for Unicode {version!r}",
+            hint=f"available: {', '.join(unicode_tables.versions())}",
+            code="unknown-unicode-version",
+        ) from None
+    return tuple(parse(pattern, table) for pattern in pre_tokenizer.patterns or (WHOLE_TEXT,))
+
+
+@functools.lru_cache(maxsize=64)
+def _compiled(pre_tokenizer: PreTokenizer) -> tuple[Automaton | None, str | None]:
+    try:
+        return compile_patterns(_parsed(pre_tokenizer)), None
+    except Unsupported as reason:
+        return None, f"the pattern is run by a backtracking engine, which is much slower: {reason}"
+
+
+@functools.lru_cache(maxsize=16)
+def _backtracker(pre_tokenizer: PreTokenizer) -> Backtracker:
+    return Backtracker(_parsed(pre_tokenizer))
