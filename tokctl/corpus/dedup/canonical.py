@@ -111,7 +111,7 @@ def _table(how: Canonicalisation) -> CanonicalTable:
     properties = unicode_tables.load(UNICODE_VERSION)
     forms = normalization_tables.load(UNICODE_VERSION)
     flags = np.zeros(unicode_tables.N_CODE_POINTS, np.uint8)
-    categories = np.array(unicode_tables.CATEGORIES)
+    categories = np.array(list(unicode_tables.CATEGORIES))
     by_category = np.zeros(categories.size, np.uint8)
     by_category[[name[0] in "LM" for name in categories]] |= kernel.LETTER
     if how.zero_digits:
