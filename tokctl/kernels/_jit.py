@@ -14,6 +14,7 @@ from typing import Any
 
 import numba
 from numba import config
+from numba.core.registry import CPUDispatcher
 from platformdirs import user_cache_dir
 
 
@@ -29,13 +30,29 @@ def kernel_cache_dir() -> Path:
 _CACHE_DIR = str(kernel_cache_dir())
 
 
-def jit(function: Callable[..., Any] | None = None, *, inline: str = "never") -> Any:
-    """Compile ``function`` on first call: nogil, cached on disk, no fastmath, no automatic parallelism."""
+class _InnerKernel(CPUDispatcher):
+    """A kernel without an entry point for Python, where a call would otherwise jump to nowhere."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(f"{self.py_func.__name__} is an inner kernel: only other kernels can call it")
+
+
+def jit(function: Callable[..., Any] | None = None, *, inline: str = "never", inner: bool = False) -> Any:
+    """Compile ``function`` on first call: nogil, cached on disk, no fastmath, no automatic parallelism.
+
+    ``inner``: only other kernels call it. It gets no entry point for Python (a call raises ``TypeError``), which saves a
+    quarter of the compile time of a family of small functions over a large state.
+    """
     if function is None:
-        return lambda f: jit(f, inline=inline)
+        return lambda f: jit(f, inline=inline, inner=inner)
     previous = config.CACHE_DIR
     config.CACHE_DIR = _CACHE_DIR
     try:
-        return numba.njit(nogil=True, cache=True, inline=inline)(function)
+        kernel = numba.njit(nogil=True, cache=True, inline=inline, no_cfunc_wrapper=True, no_cpython_wrapper=inner)(
+            function
+        )
+        if inner and isinstance(kernel, CPUDispatcher):  # a plain function while the JIT is switched off
+            kernel.__class__ = _InnerKernel
+        return kernel
     finally:
         config.CACHE_DIR = previous

@@ -22,7 +22,7 @@ from tokctl.kernels.pair_heap import Spelling
 from tokctl.kernels.pair_table import COUNT, EMPTY, KEY, LENGTH, START, pair_key, put, slot_of
 
 # Slots of FitState.control.
-N_MERGES, N_OCCURRENCES, N_ROWS, HEAP_SIZE, THRESHOLD, ROOM_NEEDED = range(6)
+N_MERGES, N_OCCURRENCES, N_ROWS, HEAP_SIZE, THRESHOLD, ROOM_NEEDED, BEST_COUNT = range(7)
 # Slots of FitState.limits.
 N_BASE, MIN_FREQUENCY, MAX_TOKEN_BYTES, TIES = range(4)
 # Tie-breaks among the pairs with the highest count.
@@ -48,22 +48,22 @@ class FitState(NamedTuple):
     spelling: Spelling  # bytes and lengths of the symbols, int64[N]
     n_chars: np.ndarray  # int64[N]: bytes of the symbol that are not UTF-8 continuation bytes
     gathered: np.ndarray  # int64[N, 4]: one round's neighbours, all zero between rounds
-    touched: np.ndarray  # int32[2, N]: which of them are in use
+    touched: np.ndarray  # int64[2, N]: which of them are in use
     merges: np.ndarray  # int32[n_merges, 2]
     pair_counts: np.ndarray  # int64[n_merges]
     ambiguous: np.ndarray  # uint8[n_merges]
     n_tokens: np.ndarray  # int64[n_merges + 1]: weighted tokens before the first merge and after each
-    control: np.ndarray  # int64[6]
+    control: np.ndarray  # int64[7]
     limits: np.ndarray  # int64[4]
 
 
-@jit
+@jit(inner=True)
 def _is_live(pool, lengths, position, left, right):
     # The ids that are written to one position only grow, so an old id means an untouched token.
     return pool[position, SYMBOL] == left and pool[position + lengths[left], SYMBOL] == right
 
 
-@jit
+@jit(inner=True)
 def _tie_number(state, slot):
     """The number that decides among equal counts, smallest first; drops dead entries from the front of the pair's slice."""
     key = state.table[slot, KEY]
@@ -84,7 +84,7 @@ def _tie_number(state, slot):
     return np.int64(state.occurrences[start])
 
 
-@jit
+@jit(inner=True)
 def _refill_heap(state):
     """Fill the empty heap from the table, under a new threshold."""
     table, heap = state.table, state.heap
@@ -93,7 +93,7 @@ def _refill_heap(state):
         if table[slot, KEY] != EMPTY:
             highest = max(highest, table[slot, COUNT])
     threshold = max(highest - highest // 2, state.limits[MIN_FREQUENCY])
-    size = 0
+    size = np.int64(0)
     for slot in range(table.shape[0]):
         if table[slot, KEY] != EMPTY and table[slot, COUNT] >= threshold:
             heap[size, pair_heap.COUNT] = table[slot, COUNT]
@@ -105,7 +105,7 @@ def _refill_heap(state):
     state.control[THRESHOLD] = threshold
 
 
-@jit
+@jit(inner=True)
 def _top_is_true(state):
     """Correct the heap's first entry; False if that moved or removed it."""
     heap, size = state.heap, state.control[HEAP_SIZE]
@@ -118,12 +118,12 @@ def _top_is_true(state):
     tie = _tie_number(state, slot)
     if count == heap[0, pair_heap.COUNT] and tie == heap[0, pair_heap.TIE]:
         return True
-    pair_heap.sink(heap, size, 0, count, tie, key, state.spelling)
+    pair_heap.sink(heap, size, pair_heap.TOP, count, tie, key, state.spelling)
     return False
 
 
-@jit
-def find_best(state):
+@jit(inner=True)
+def _find_best(state):
     """Bring the best pair to the top of the heap; returns its count, or 0 if no pair can be merged."""
     while True:
         while state.control[HEAP_SIZE] > 0:
@@ -134,16 +134,16 @@ def find_best(state):
             return np.int64(0)
 
 
-@jit
+@jit(inner=True)
 def _is_tied(state, count):
-    """Whether another pair than the one just taken off the heap has the count ``count`` as well."""
+    """Whether another pair than the best, whose row in the table is closed, has its count as well; unheaps the best."""
     while state.control[HEAP_SIZE] > 0 and state.heap[0, pair_heap.COUNT] == count:
         if _top_is_true(state):
             return True
     return False
 
 
-@jit
+@jit(inner=True)
 def _replace(state, left, right, new, start, length):
     """Replace the live windows of one slice; packs their positions at its front and returns how many there are."""
     pool, occurrences, lengths = state.pool, state.occurrences, state.spelling.length
@@ -163,14 +163,14 @@ def _replace(state, left, right, new, start, length):
     return n_replaced
 
 
-@jit
+@jit(inner=True)
 def _lose(table, left, right, weight):
     slot = slot_of(table, pair_key(left, right))
     if table[slot, KEY] != EMPTY:
         table[slot, COUNT] -= weight
 
 
-@jit
+@jit(inner=True)
 def _gather(state, left, right, new, start, n_replaced):
     """Add up the new tokens' neighbours by symbol; returns (left neighbours, right neighbours, weight of the new tokens).
 
@@ -185,14 +185,14 @@ def _gather(state, left, right, new, start, n_replaced):
         position = state.occurrences[i]
         weight = state.counts[pool[position, WORD]]
         total += weight
-        before = pool[position - 1, SYMBOL]
+        before = np.int64(pool[position - 1, SYMBOL])
         if before >= 0 and before != new:
             if gathered[before, LEFT_CURSOR] == 0:
                 touched[0, n_left] = before
                 n_left += 1
             gathered[before, LEFT_WEIGHT] += weight
             gathered[before, LEFT_CURSOR] += 1
-        after = pool[position + length, SYMBOL]
+        after = np.int64(pool[position + length, SYMBOL])
         if after >= 0:
             if gathered[after, RIGHT_CURSOR] == 0:
                 touched[1, n_right] = after
@@ -202,7 +202,7 @@ def _gather(state, left, right, new, start, n_replaced):
     return n_left, n_right, total
 
 
-@jit
+@jit(inner=True)
 def _reserve(state, key, weight, n_windows, token_bytes):
     """Open a slice for a new pair if it may be merged one day; returns the slice's end, or -1."""
     if weight < state.limits[MIN_FREQUENCY] or token_bytes > state.limits[MAX_TOKEN_BYTES]:
@@ -214,24 +214,24 @@ def _reserve(state, key, weight, n_windows, token_bytes):
     return first + n_windows
 
 
-@jit
+@jit(inner=True)
 def _place(state, new, start, n_replaced):
     """Write the new windows' positions to the reserved slices, from the back, so that each cursor ends at its start."""
     pool, gathered, occurrences, lengths = state.pool, state.gathered, state.occurrences, state.spelling.length
     length = lengths[new]
     for i in range(start + n_replaced - 1, start - 1, -1):
         position = occurrences[i]
-        before = pool[position - 1, SYMBOL]
+        before = np.int64(pool[position - 1, SYMBOL])
         if before >= 0 and before != new and gathered[before, LEFT_CURSOR] >= 0:
             gathered[before, LEFT_CURSOR] -= 1
             occurrences[gathered[before, LEFT_CURSOR]] = position - lengths[before]
-        after = pool[position + length, SYMBOL]
+        after = np.int64(pool[position + length, SYMBOL])
         if after >= 0 and gathered[after, RIGHT_CURSOR] >= 0:
             gathered[after, RIGHT_CURSOR] -= 1
             occurrences[gathered[after, RIGHT_CURSOR]] = position
 
 
-@jit
+@jit(inner=True)
 def _offer(state, key, weight):
     """Put a new pair into the heap, if it is above the threshold."""
     if weight >= state.control[THRESHOLD]:
@@ -241,7 +241,7 @@ def _offer(state, key, weight):
         )
 
 
-@jit
+@jit(inner=True)
 def _update_pairs(state, left, right, new, start, n_replaced):
     """Update the pair table after a replacement; returns the weight of the new tokens."""
     gathered, touched, lengths = state.gathered, state.touched, state.spelling.length
@@ -278,7 +278,7 @@ def _update_pairs(state, left, right, new, start, n_replaced):
     return total
 
 
-@jit
+@jit(inner=True)
 def _name_symbol(state, left, right, new, position):
     """Record length, characters and (if strings are compared) the place of the new symbol's bytes."""
     spelling = state.spelling
@@ -292,6 +292,7 @@ def _name_symbol(state, left, right, new, position):
 def merge_steps(state, n_steps):
     """Do at most ``n_steps`` merges; returns MORE, ENOUGH (as many as asked for), NO_PAIR, or NO_ROOM.
 
+    ``control[BEST_COUNT]`` is the count of the last best pair that was looked up: after ENOUGH, of the next one.
     NO_ROOM: the next merge may make ``control[ROOM_NEEDED]`` new pairs, for which the table is too small; nothing was
     changed, and the caller goes on with a larger table and an empty heap.
     """
@@ -299,9 +300,10 @@ def merge_steps(state, n_steps):
     room = table.shape[0] // LOAD_DENOMINATOR * LOAD_NUMERATOR
     for _ in range(n_steps):
         done = control[N_MERGES]
+        count = _find_best(state)
+        control[BEST_COUNT] = count
         if done == state.merges.shape[0]:
             return ENOUGH
-        count = find_best(state)
         if count == 0:
             return NO_PAIR
         key = state.heap[0, pair_heap.KEY]
@@ -313,7 +315,7 @@ def merge_steps(state, n_steps):
         control[ROOM_NEEDED] = 2 * min(length, new + 1)
         if control[N_ROWS] + control[ROOM_NEEDED] > room:
             return NO_ROOM
-        control[HEAP_SIZE] = pair_heap.drop_top(state.heap, control[HEAP_SIZE], state.spelling)
+        table[slot, COUNT] = 0
         state.ambiguous[done] = _is_tied(state, count)
         state.merges[done, 0] = left
         state.merges[done, 1] = right
@@ -321,7 +323,6 @@ def merge_steps(state, n_steps):
         n_replaced = _replace(state, left, right, new, start, length)
         _name_symbol(state, left, right, new, state.occurrences[start])
         total = _update_pairs(state, left, right, new, start, n_replaced)
-        table[slot, COUNT] = 0
         state.n_tokens[done + 1] = state.n_tokens[done] - total
         control[N_MERGES] = done + 1
-    return ENOUGH if control[N_MERGES] == state.merges.shape[0] else MORE
+    return MORE

@@ -4,6 +4,8 @@ Needed once, when a fit ends because every pair left is rarer than the minimum f
 pair table, and a user wants to know how far the best of them is from the limit.
 """
 
+import numpy as np
+
 from tokctl.kernels._jit import jit
 from tokctl.kernels.bpe_words import SYMBOL, WORD
 from tokctl.kernels.pair_table import COUNT, EMPTY, KEY, pair_hash, pair_key, slot_of
@@ -19,12 +21,12 @@ def recount(pool, counts, lengths, first, last, max_token_bytes, part, n_parts, 
     best = 0
     position = first
     while position < last:
-        left = pool[position, SYMBOL]
+        left = np.int64(pool[position, SYMBOL])
         if left < 0:
             position += 1
             continue
         length = lengths[left]
-        right = pool[position + length, SYMBOL]
+        right = np.int64(pool[position + length, SYMBOL])
         if right >= 0 and length + lengths[right] <= max_token_bytes:
             key = pair_key(left, right)
             # The table's slot comes from the low bits, the part from higher ones.

@@ -14,6 +14,7 @@ from tokctl.kernels._jit import jit
 COUNT = 0
 TIE = 1
 KEY = 2
+TOP = np.int64(0)  # typed, because a literal would compile a callee once more
 
 
 class Spelling(NamedTuple):
@@ -25,7 +26,7 @@ class Spelling(NamedTuple):
     is_compared: np.ndarray  # int64[1]
 
 
-@jit
+@jit(inner=True)
 def _joined_byte(spelling, left, right, i):
     """Byte ``i`` of left's bytes followed by right's."""
     n_left = spelling.length[left]
@@ -34,7 +35,7 @@ def _joined_byte(spelling, left, right, i):
     return spelling.data[spelling.at[right] + i - n_left]
 
 
-@jit
+@jit(inner=True)
 def _spelled_before(spelling, key, other):
     """Whether ``key``'s merged string is smaller bytewise than ``other``'s; the smaller key if they are equal."""
     left, right = key >> np.int64(32), key & np.int64(0xFFFFFFFF)
@@ -51,7 +52,7 @@ def _spelled_before(spelling, key, other):
     return key < other
 
 
-@jit
+@jit(inner=True)
 def _comes_first(heap, entry, count, tie, key, spelling):
     """Whether heap entry ``entry`` comes before (count, tie, key)."""
     if heap[entry, COUNT] != count:
@@ -63,21 +64,21 @@ def _comes_first(heap, entry, count, tie, key, spelling):
     return heap[entry, KEY] < key
 
 
-@jit
+@jit(inner=True)
 def _write(heap, entry, count, tie, key):
     heap[entry, COUNT] = count
     heap[entry, TIE] = tie
     heap[entry, KEY] = key
 
 
-@jit
+@jit(inner=True)
 def _copy(heap, source, target):
     heap[target, COUNT] = heap[source, COUNT]
     heap[target, TIE] = heap[source, TIE]
     heap[target, KEY] = heap[source, KEY]
 
 
-@jit
+@jit(inner=True)
 def push(heap, size, count, tie, key, spelling):
     """Add an entry to a heap of ``size`` entries; returns the new size."""
     entry = size
@@ -91,7 +92,7 @@ def push(heap, size, count, tie, key, spelling):
     return size + 1
 
 
-@jit
+@jit(inner=True)
 def sink(heap, size, entry, count, tie, key, spelling):
     """Put (count, tie, key) at ``entry`` or below it, wherever the order wants it."""
     while True:
@@ -108,16 +109,16 @@ def sink(heap, size, entry, count, tie, key, spelling):
     _write(heap, entry, count, tie, key)
 
 
-@jit
+@jit(inner=True)
 def drop_top(heap, size, spelling):
     """Remove the first entry; returns the new size."""
     size -= 1
     if size > 0:
-        sink(heap, size, 0, heap[size, COUNT], heap[size, TIE], heap[size, KEY], spelling)
+        sink(heap, size, TOP, heap[size, COUNT], heap[size, TIE], heap[size, KEY], spelling)
     return size
 
 
-@jit
+@jit(inner=True)
 def order(heap, size, spelling):
     """Make a heap of ``size`` entries that are in any order."""
     for entry in range(size // 2 - 1, -1, -1):

@@ -15,20 +15,20 @@ LENGTH = 3  # entries of that slice
 EMPTY = np.int64(-1)
 
 
-@jit
+@jit(inner=True)
 def pair_key(left, right):
     """The pair as one int64, ordered as (left, right) is."""
     return (np.int64(left) << np.int64(32)) | np.int64(right)
 
 
-@jit
+@jit(inner=True)
 def pair_hash(key):
     """A 64-bit mix of ``key`` whose low and middle bits are both usable."""
     mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
     return mixed ^ (mixed >> np.uint64(32))
 
 
-@jit
+@jit(inner=True)
 def slot_of(table, key):
     """Row that holds ``key``, or the empty row where it belongs."""
     mask = np.uint64(table.shape[0] - 1)
@@ -38,7 +38,7 @@ def slot_of(table, key):
     return np.int64(slot)
 
 
-@jit
+@jit(inner=True)
 def put(table, key, count, start, length):
     """Write a row for ``key``, which must not be in the table; the caller keeps the table from filling up."""
     slot = slot_of(table, key)

@@ -264,12 +264,12 @@ def _prepare(
         spelling=spelling,
         n_chars=n_chars,
         gathered=np.zeros((n_symbols, 4), np.int64),
-        touched=np.empty((2, n_symbols), np.int32),
+        touched=np.empty((2, n_symbols), np.int64),
         merges=np.empty((n_merges, 2), np.int32),
         pair_counts=np.empty(n_merges, np.int64),
         ambiguous=np.empty(n_merges, np.uint8),
         n_tokens=np.empty(n_merges + 1, np.int64),
-        control=np.zeros(6, np.int64),
+        control=np.zeros(7, np.int64),
         limits=np.zeros(4, np.int64),
     )
     state.n_tokens[0] = np.dot(np.diff(offsets), counts)
@@ -337,7 +337,7 @@ def _run(state: FitState, n_merges: int, on_step: OnStep | None) -> BPEFit:
         # Early merges take milliseconds each and late ones microseconds: keep a call near a tenth of a second.
         elapsed = time.monotonic() - started
         n_steps = max(1, n_steps // 2) if elapsed > 0.2 else min(2 * n_steps, 4096) if elapsed < 0.05 else n_steps
-    best = int(bpe_merge.find_best(state)) or _best_rare(state)
+    best = int(state.control[bpe_merge.BEST_COUNT]) or _best_rare(state)
     if done == n_merges:
         stopped: Stopped = "reached"
     else:
