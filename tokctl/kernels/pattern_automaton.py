@@ -19,7 +19,7 @@ END_HERE = 16  # the match ends before this code point, which can't begin anothe
 
 
 class Automaton(NamedTuple):
-    """One or several deterministic automata over one alphabet of code point classes.
+    """A deterministic automaton over classes of code points; its start is state 0.
 
     A state is named by its row's offset in ``next_state`` and ``action``: the entry for class ``c`` is ``state + c``.
 
@@ -28,7 +28,8 @@ class Automaton(NamedTuple):
     - ``ascii_class`` uint8[128]: class of each ASCII byte.
     - ``block`` int32[0x110000 / 128] and ``block_class`` uint8[128 * n_blocks]: class of code point ``x`` is
       ``block_class[block[x // 128] + x % 128]``.
-    - ``starts`` int32[n_levels]: start state of each level; level 0 cuts the text, level 1 cuts what level 0 made, ...
+    - ``context`` uint8[n_classes]: text that nothing matches is cut between code points of different contexts
+      (where an earlier pattern of a sequence has cut).
     - ``pending`` int32[n_states]: number of each state from which a scan may fall back over what it read, else -1;
       ``n_pending`` how many there are.
     - ``n_classes``, ``end_class``: the row length, and the class that stands for the end of the text.
@@ -39,7 +40,7 @@ class Automaton(NamedTuple):
     ascii_class: np.ndarray
     block: np.ndarray
     block_class: np.ndarray
-    starts: np.ndarray
+    context: np.ndarray
     pending: np.ndarray
     n_pending: int
     n_classes: int

@@ -24,45 +24,44 @@ __all__ = ["Automaton", "scan"]
 
 NEAR = 64  # bytes that may be read twice without a memo
 BLOCK_BITS = 5  # one memo entry per 32 bytes
-LEVEL_BUFFER = 64  # boundaries of an outer level found per call
 
 
 @jit(inline="always")
-def _read(automaton, data, at, stop):
+def _read(ascii_class, block, block_class, data, at, stop):
     """Class of the code point at ``at`` and the place after it.
 
-    A byte that is no part of well-formed UTF-8 (Unicode table 3-7) is one code point, U+DC00 + byte: a lone surrogate.
+    Casts to uint64 spare numba's test for negative indexes. A byte that is no part of well-formed UTF-8 (Unicode table 3-7) is one code point, U+DC00 + byte: a lone surrogate.
     """
-    lead = np.int64(data[at])
+    lead = np.int64(data[np.uint64(at)])
     if lead < 0x80:
-        return np.int64(automaton.ascii_class[lead]), at + 1
+        return np.int64(ascii_class[np.uint64(lead)]), at + 1
     point = 0xDC00 + lead
     after = at + 1
     if 0xC2 <= lead < 0xE0:
         if at + 1 < stop:
-            b1 = np.int64(data[at + 1])
+            b1 = np.int64(data[np.uint64(at + 1)])
             if b1 & 0xC0 == 0x80:
                 point = (lead & 0x1F) << 6 | (b1 & 0x3F)
                 after = at + 2
     elif lead < 0xF0:
         if lead >= 0xE0 and at + 2 < stop:
-            b1 = np.int64(data[at + 1])
-            b2 = np.int64(data[at + 2])
+            b1 = np.int64(data[np.uint64(at + 1)])
+            b2 = np.int64(data[np.uint64(at + 2)])
             if b1 & 0xC0 == 0x80 and b2 & 0xC0 == 0x80:
                 three = (lead & 0x0F) << 12 | (b1 & 0x3F) << 6 | (b2 & 0x3F)
                 if three >= 0x800 and not 0xD800 <= three < 0xE000:
                     point = three
                     after = at + 3
     elif lead < 0xF5 and at + 3 < stop:
-        b1 = np.int64(data[at + 1])
-        b2 = np.int64(data[at + 2])
-        b3 = np.int64(data[at + 3])
+        b1 = np.int64(data[np.uint64(at + 1)])
+        b2 = np.int64(data[np.uint64(at + 2)])
+        b3 = np.int64(data[np.uint64(at + 3)])
         if b1 & 0xC0 == 0x80 and b2 & 0xC0 == 0x80 and b3 & 0xC0 == 0x80:
             four = (lead & 0x07) << 18 | (b1 & 0x3F) << 12 | (b2 & 0x3F) << 6 | (b3 & 0x3F)
             if 0x10000 <= four < 0x110000:
                 point = four
                 after = at + 4
-    return np.int64(automaton.block_class[automaton.block[point >> 7] + (point & 127)]), after
+    return np.int64(block_class[np.uint64(block[np.uint64(point >> 7)] + (point & 127))]), after
 
 
 @jit
@@ -71,13 +70,14 @@ def _remember_failure(automaton, data, state, at, dead, stop, memo, memo_base):
 
     Returns the memo, grown where needed: uint8[blocks since ``memo_base``, bits of the pending states].
     """
+    ascii_class, block, block_class = automaton.ascii_class, automaton.block, automaton.block_class
     n_blocks = (dead >> BLOCK_BITS) - (memo_base >> BLOCK_BITS) + 1
     if n_blocks > memo.shape[0]:
         grown = np.zeros((max(n_blocks, 2 * memo.shape[0]), memo.shape[1]), np.uint8)
         grown[: memo.shape[0]] = memo
         memo = grown
     while at < dead:
-        klass, after = _read(automaton, data, at, stop)
+        klass, after = _read(ascii_class, block, block_class, data, at, stop)
         state = np.int64(automaton.next_state[state + klass])
         if (at >> BLOCK_BITS) != (after >> BLOCK_BITS) and after < dead:
             pending = automaton.pending[state // automaton.n_classes]
@@ -88,40 +88,50 @@ def _remember_failure(automaton, data, state, at, dead, stop, memo, memo_base):
 
 
 @jit
-def _scan_attempts(automaton, start_state, data, word, stop, ends, n):
+def _scan_attempts(automaton, data, word, stop, ends, n):
     """Write words from ``word`` on, one attempt at a match at a time, until text is reached that was never read before.
 
-    Returns ``(n, position)``. Handles what ``_scan_level`` doesn't: text between matches, and long fall-backs.
+    Returns ``(n, position)``. Handles what ``scan`` doesn't alone: text between matches, and long fall-backs.
     """
+    ascii_class, block, block_class = automaton.ascii_class, automaton.block, automaton.block_class
+    actions, next_state, context = automaton.action, automaton.next_state, automaton.context
     memo = np.zeros((0, (automaton.n_pending + 7) >> 3), np.uint8)
     memo_base = word
     memo_end = word
     at = word  # where this attempt begins; [word, at) is text that nothing matches
+    gap_context = context[0]  # of the last code point before ``at``, where ``at > word``
     while True:
         while at < stop:
-            klass, after = _read(automaton, data, at, stop)
-            if automaton.action[start_state + klass] == 0:
+            klass, after = _read(ascii_class, block, block_class, data, at, stop)
+            if at > word and context[klass] != gap_context:
+                ends[n] = at
+                n += 1
+                word = at
+                if n == ends.size:
+                    return n, word
+            if actions[klass] == 0:
                 break
+            gap_context = context[klass]
             at = after
         if at >= stop:
             if at > word:
                 ends[n] = stop
                 n += 1
             return n, stop
-        state = start_state
+        state = 0
         here = at
         previous = at
         mark = at
-        mark_state = start_state
+        mark_state = 0
         mark_after = at
         end = at
         while True:
             if here < stop:
-                klass, after = _read(automaton, data, here, stop)
+                klass, after = _read(ascii_class, block, block_class, data, here, stop)
             else:
                 klass, after = automaton.end_class, here
             entry = state + klass
-            action = automaton.action[entry]
+            action = actions[entry]
             if action & (NEXT_WORD | END_HERE):
                 end = here
                 break
@@ -130,10 +140,10 @@ def _scan_attempts(automaton, start_state, data, word, stop, ends, n):
                 break
             failed = action & END_AT_MARK != 0
             if not failed:
-                state = np.int64(automaton.next_state[entry])
+                state = np.int64(next_state[entry])
                 if action & MARK:
                     mark = here
-                    mark_state = np.int64(automaton.next_state[entry])
+                    mark_state = np.int64(next_state[entry])
                     mark_after = after
                 if after < memo_end and (here >> BLOCK_BITS) != (after >> BLOCK_BITS):
                     pending = automaton.pending[state // automaton.n_classes]
@@ -152,11 +162,12 @@ def _scan_attempts(automaton, start_state, data, word, stop, ends, n):
                 if mark > at:
                     memo = _remember_failure(automaton, data, mark_state, mark_after, here, stop, memo, memo_base)
                 else:
-                    memo = _remember_failure(automaton, data, start_state, at, here, stop, memo, memo_base)
+                    memo = _remember_failure(automaton, data, 0, at, here, stop, memo, memo_base)
                 memo_end = max(memo_end, here)
             break
         if end == at:
-            klass, at = _read(automaton, data, at, stop)
+            klass, at = _read(ascii_class, block, block_class, data, at, stop)
+            gap_context = context[klass]
             continue
         if at > word:
             ends[n] = at
@@ -173,13 +184,22 @@ def _scan_attempts(automaton, start_state, data, word, stop, ends, n):
 
 
 @jit
-def _scan_level(automaton, start_state, data, start, stop, ends):
-    """``scan`` with the one automaton that begins in ``start_state``."""
+def scan(automaton, data, start, stop, ends):
+    """Ends of the words of ``data[start:stop]``, as many as fit.
+
+    ``automaton`` is an ``Automaton``, ``data`` uint8[n], ``start`` and ``stop`` int64 byte offsets, ``ends`` int64[m]
+    (m >= 1) is written. Returns ``(n, position)``: ``ends[:n]`` are absolute offsets of word ends, increasing;
+    ``position`` is the last of them (``start`` where n is 0). Words are contiguous and cover the input, so all is
+    done when ``position == stop``; else call again with ``start=position`` and the same ``stop``: the words are the
+    same as in one call. ``stop`` is the end of the text for look-ahead; nothing before ``start`` is looked at.
+    Time is linear in ``stop - start``; a call that fills ``ends`` may have read further ahead, so give it room for
+    thousands of words.
+    """
     n = 0
     word = start
     size = ends.size
-    next_state = automaton.next_state
-    actions = automaton.action
+    ascii_class, block, block_class = automaton.ascii_class, automaton.block, automaton.block_class
+    next_state, actions = automaton.next_state, automaton.action
     if start >= stop:
         return n, start
     while n < size:
@@ -187,17 +207,17 @@ def _scan_level(automaton, start_state, data, start, stop, ends):
         here = word
         previous = word
         mark = word
-        state = start_state
+        state = np.int64(0)
         special = 0
         while True:
             # Each code point ends at most one word, so up to ``limit`` the buffer needs no check.
             limit = min(stop, here + (size - n))
             while here < limit:
-                klass, after = _read(automaton, data, here, stop)
-                entry = state + klass
+                klass, after = _read(ascii_class, block, block_class, data, here, stop)
+                entry = np.uint64(state + klass)
                 action = np.int64(actions[entry])
                 state = np.int64(next_state[entry])
-                ends[n] = here
+                ends[np.uint64(n)] = here
                 n += action & NEXT_WORD
                 if action > NEXT_WORD:
                     if action == MARK:
@@ -223,7 +243,7 @@ def _scan_level(automaton, start_state, data, start, stop, ends):
         elif mark > word and here - mark <= NEAR:
             end = mark
         else:
-            n, word = _scan_attempts(automaton, start_state, data, word, stop, ends, n)
+            n, word = _scan_attempts(automaton, data, word, stop, ends, n)
             if word >= stop:
                 return n, word
             continue
@@ -235,44 +255,3 @@ def _scan_level(automaton, start_state, data, start, stop, ends):
     return n, word
 
 
-@jit
-def scan(automaton, data, start, stop, ends):
-    """Ends of the words of ``data[start:stop]``, as many as fit.
-
-    ``automaton`` is an ``Automaton``, ``data`` uint8[n], ``start`` and ``stop`` int64 byte offsets, ``ends`` int64[m]
-    (m >= 1) is written. Returns ``(n, position)``: ``ends[:n]`` are absolute offsets of word ends, increasing;
-    ``position`` is the last of them (``start`` where n is 0). Words are contiguous and cover the input, so all is
-    done when ``position == stop``; else call again with ``start=position`` and the same ``stop``: the words are the
-    same as in one call. ``stop`` is the end of the text for look-ahead; nothing before ``start`` is looked at.
-    Time is linear in ``stop - start``; a call that fills ``ends`` may have read further ahead, so give it room for
-    thousands of words.
-    """
-    n_levels = automaton.starts.size
-    if n_levels == 1:
-        return _scan_level(automaton, np.int64(automaton.starts[0]), data, start, stop, ends)
-    inner = n_levels - 1
-    found = np.zeros((inner, LEVEL_BUFFER), np.int64)  # boundaries of each outer level, ahead of where we are
-    n_found = np.zeros(inner, np.int64)
-    used = np.zeros(inner, np.int64)
-    limit = np.full(n_levels, start, np.int64)  # where the span that each level is cutting ends
-    limit[0] = stop
-    n = 0
-    position = start
-    while position < stop and n < ends.size:
-        level = inner
-        while limit[level] <= position:
-            level -= 1
-        while level < inner:
-            if used[level] == n_found[level]:
-                n_found[level], _ = _scan_level(
-                    automaton, np.int64(automaton.starts[level]), data, position, limit[level], found[level]
-                )
-                used[level] = 0
-            limit[level + 1] = found[level, used[level]]
-            used[level] += 1
-            level += 1
-        n_new, position = _scan_level(
-            automaton, np.int64(automaton.starts[inner]), data, position, limit[inner], ends[n:]
-        )
-        n += n_new
-    return n, position

@@ -8,6 +8,7 @@ means is the same with and without an automaton.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -76,7 +77,7 @@ class Backtracker:
 def _cut(pattern: Any, text: str, cuts: list[int]) -> list[int]:
     """The cuts, and those that the matches of ``pattern`` in each piece add. Nothing outside a piece is seen."""
     out = [0]
-    for begin, end in zip(cuts[:-1], cuts[1:], strict=True):
+    for begin, end in pairwise(cuts):
         for found in pattern.finditer(text[begin:end]):
             out.append(begin + found.start())
             out.append(begin + found.end())

@@ -160,37 +160,3 @@ def actions(machine: Machine) -> tuple[np.ndarray, np.ndarray]:
     target = np.where(next_word, fresh, machine.target)
     target[target == DEAD] = 0
     return target, action
-
-
-def can_restart_inside(machine: Machine, later: list[Machine]) -> bool:
-    """Whether cutting again from a word boundary inside one of this level's matches gives that match's end again.
-
-    True where matches are single code points or runs of one set, or where no later level finds anything in them.
-    """
-    live = machine.target != DEAD
-    inside = np.ones(machine.target.shape[0], bool)
-    inside[0] = False
-    for state in np.flatnonzero(inside):
-        goes_on = live[state]
-        same = (machine.target[state] == state) & (machine.target[0] == state)
-        if not machine.matched[state].all() or (goes_on & ~same).any():
-            break
-    else:
-        return True
-    taken = live.any(axis=0)
-    taken[-1] = True  # the end of the text
-    return not any(_can_match(machine_after, taken) for machine_after in later)
-
-
-def _can_match(machine: Machine, alphabet: np.ndarray) -> bool:
-    reached = {0}
-    todo = [0]
-    while todo:
-        state = todo.pop()
-        if machine.matched[state, alphabet].any():
-            return True
-        for target in machine.target[state, alphabet].tolist():
-            if target != DEAD and target not in reached:
-                reached.add(target)
-                todo.append(target)
-    return False
