@@ -100,37 +100,34 @@ def _slot_shift(slots):
 
 
 @jit
-def _hash_word(data, start, stop, piece, slice_code, block, k, table, shift):
-    """Put word ``data[start:stop]`` into row ``k`` of the block and ask for its cache line."""
-    length = stop - start
-    tag = (np.uint64(slice_code) << np.uint64(LENGTH_BITS)) | np.uint64(length)
-    if length <= INLINE_BYTES:
-        low, high = load_short(data, start, stop)
-    else:
-        low, high = hash_long(data, start, stop), np.uint64(0)
-    h = hash_key(low, high, tag)
-    block.starts[k] = start
-    block.pieces[k] = piece
-    block.keys[4 * k] = low
-    block.keys[4 * k + 1] = high
-    block.keys[4 * k + 2] = tag
-    block.keys[4 * k + 3] = h
-    prefetch(table.slots, np.int64(h >> shift) * 4)
-
-
-@jit
-def _count_block(data, n, pieces, block, table, cursor, shift):
+def _count_block(data, n, pieces, block, table, cursor):
     """Count the ``n`` words of the block; on anything but DONE the cursor stands at the first word not counted."""
+    # Arrays out of their tuples first: numba counts a reference each time that one is taken out.
     slots, arena, state = table.slots, table.arena, table.state
+    starts, ends, owners, keys = block.starts, block.ends, block.pieces, block.keys
+    weights, slices = pieces.weights, pieces.slices
+    shift = _slot_shift(slots)
     mask = np.int64(slots.size // 4 - 1)
     for k in range(n):
-        low = block.keys[4 * k]
-        high = block.keys[4 * k + 1]
-        tag = block.keys[4 * k + 2]
-        start = block.starts[k]
-        length = np.int64(tag & _LENGTH_MASK)
-        weight = np.uint64(pieces.weights[block.pieces[k]])
-        slot = np.int64(block.keys[4 * k + 3] >> shift)
+        start, end = starts[k], ends[k]
+        tag = (np.uint64(slices[owners[k]]) << np.uint64(LENGTH_BITS)) | np.uint64(end - start)
+        if end - start <= INLINE_BYTES:
+            low, high = load_short(data, start, end)
+        else:
+            low, high = hash_long(data, start, end), np.uint64(0)
+        h = hash_key(low, high, tag)
+        keys[4 * k] = low
+        keys[4 * k + 1] = high
+        keys[4 * k + 2] = tag
+        keys[4 * k + 3] = h
+        prefetch(slots, np.int64(h >> shift) * 4)
+    for k in range(n):
+        low = keys[4 * k]
+        high = keys[4 * k + 1]
+        tag = keys[4 * k + 2]
+        slot = np.int64(keys[4 * k + 3] >> shift)
+        weight = np.uint64(weights[owners[k]])
+        length = ends[k] - starts[k]
         status = DONE
         while True:
             at = 4 * slot
@@ -139,7 +136,7 @@ def _count_block(data, n, pieces, block, table, cursor, shift):
                 if length <= INLINE_BYTES:
                     same = slots[at + 1] == high
                 else:
-                    same = equal_bytes(data, start, arena, np.int64(slots[at + 1]), length)
+                    same = equal_bytes(data, starts[k], arena, np.int64(slots[at + 1]), length)
                 if same:
                     if slots[at + 3] > _MAX_COUNT - weight:
                         status = OVERFLOW
@@ -156,7 +153,7 @@ def _count_block(data, n, pieces, block, table, cursor, shift):
                         state[NEEDED] = length
                         status = ARENA_FULL
                         break
-                    copy_bytes(data, start, start + length, arena, used)
+                    copy_bytes(data, starts[k], ends[k], arena, used)
                     state[ARENA_USED] = used + length
                     high = np.uint64(used)
                 slots[at] = low
@@ -167,9 +164,9 @@ def _count_block(data, n, pieces, block, table, cursor, shift):
                 break
             slot = (slot + 1) & mask
         if status != DONE:
-            cursor[PIECE] = block.pieces[k]
-            cursor[POSITION] = start
-            cursor[STOP] = start + length
+            cursor[PIECE] = owners[k]
+            cursor[POSITION] = starts[k]
+            cursor[STOP] = ends[k]
             return status
     return DONE
 
@@ -181,9 +178,9 @@ def count_scanned(automaton, data, pieces, block, table, cursor, max_words):
     Returns DONE, PAUSED (about ``max_words`` are counted), TABLE_FULL, ARENA_FULL (``state[NEEDED]`` more bytes) or
     OVERFLOW (the word is ``data[cursor[POSITION]:cursor[STOP]]``). A piece of weight 0 is passed over.
     """
-    shift = _slot_shift(table.slots)
+    starts, ends, owners = block.starts, block.ends, block.pieces
     n_pieces = pieces.starts.size
-    enough = block.ends.size // 2  # a scan that finds little room would read ahead for nothing
+    enough = ends.size // 2  # a scan that finds little room would read ahead for nothing
     piece = cursor[PIECE]
     position = cursor[POSITION]
     counted = 0
@@ -193,17 +190,16 @@ def count_scanned(automaton, data, pieces, block, table, cursor, max_words):
             stop = pieces.stops[piece]
             if position < stop and pieces.weights[piece] > 0:
                 start = position
-                found, position = scan(automaton, data, position, stop, block.ends[n:])
-                slice_code = pieces.slices[piece]
+                found, position = scan(automaton, data, position, stop, ends[n:])
                 for k in range(n, n + found):
-                    end = block.ends[k]
-                    _hash_word(data, start, end, piece, slice_code, block, k, table, shift)
-                    start = end
+                    starts[k] = start
+                    start = ends[k]
+                    owners[k] = piece
                 n += found
             else:
                 piece += 1
                 position = pieces.starts[piece] if piece < n_pieces else 0
-        status = _count_block(data, n, pieces, block, table, cursor, shift)
+        status = _count_block(data, n, pieces, block, table, cursor)
         if status != DONE:
             return status
         cursor[PIECE] = piece
@@ -217,21 +213,21 @@ def count_scanned(automaton, data, pieces, block, table, cursor, max_words):
 @jit
 def count_given(data, pieces, block, table, cursor, max_words):
     """Count each piece as one word; otherwise like :func:`count_scanned`. Empty pieces are no words."""
-    shift = _slot_shift(table.slots)
-    n_pieces = pieces.starts.size
-    capacity = block.ends.size
+    starts, ends, owners = block.starts, block.ends, block.pieces
+    piece_starts, piece_stops, weights = pieces.starts, pieces.stops, pieces.weights
+    n_pieces = piece_starts.size
     piece = cursor[PIECE]
     counted = 0
     while piece < n_pieces:
         n = 0
-        while n < capacity and piece < n_pieces:
-            start = pieces.starts[piece]
-            stop = pieces.stops[piece]
-            if stop > start and pieces.weights[piece] > 0:
-                _hash_word(data, start, stop, piece, pieces.slices[piece], block, n, table, shift)
+        while n < ends.size and piece < n_pieces:
+            if piece_stops[piece] > piece_starts[piece] and weights[piece] > 0:
+                starts[n] = piece_starts[piece]
+                ends[n] = piece_stops[piece]
+                owners[n] = piece
                 n += 1
             piece += 1
-        status = _count_block(data, n, pieces, block, table, cursor, shift)
+        status = _count_block(data, n, pieces, block, table, cursor)
         if status != DONE:
             return status
         cursor[PIECE] = piece
