@@ -22,15 +22,24 @@ _SHARED_PANEL = "Shared options"
 _Parameter = inspect.Parameter
 
 
-def stage_function(stage: Stage) -> Callable[..., Any]:
-    """The function that typer turns into the stage's command."""
+Runner = Callable[[Stage, Mapping[str, Any], Sequence[str], Sequence[str]], int]
+
+
+def stage_function(stage: Stage, run: Runner | None = None) -> Callable[..., Any]:
+    """The function that typer turns into the stage's command.
+
+    A ``run`` of its own makes ``-o`` optional; it gets the stage, all values, and the names of inputs and of parameters.
+    """
     names = {slot.name: _input_parameter(slot) for slot in stage.inputs}
-    options = {name: _option_parameter(name, field) for name, field in stage.parameters.model_fields.items()}
+    fields = stage.parameters.model_fields
+    own = vars(stage.parameters).get("__annotations__", {})
+    ordered = sorted(fields, key=lambda name: name not in own)  # a stage's own parameters before inherited ones
+    options = {name: _option_parameter(name, fields[name]) for name in ordered}
 
     def command(**values: Any) -> int:
-        return _run(stage, values, list(names), list(options))
+        return (run or _run)(stage, values, list(names), list(options))
 
-    signature = [*names.values(), _output_parameter(), *options.values(), *shared_parameters()]
+    signature = [*names.values(), _output_parameter(required=run is None), *options.values(), *shared_parameters()]
     command.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
     command.__annotations__ = {p.name: p.annotation for p in signature}
     examples = "".join(f"\n\n  {line}" for line in stage.examples)
@@ -85,16 +94,22 @@ def execution_options(values: Mapping[str, Any]) -> ExecutionOptions:
     )
 
 
-def _run(stage: Stage, values: Mapping[str, Any], inputs: Sequence[str], options: Sequence[str]) -> int:
-    execution = execution_options(values)
+def run_stage(
+    stage: Stage, values: Mapping[str, Any], inputs: Sequence[str], options: Sequence[str], out: Path
+) -> Outcome:
+    """Execute a stage with a command's values."""
     given = {name: values[name] for name in options if values[name] is not None and values[name] != ()}
     parameters = validate(stage.parameters, given, origin=f"tokctl {stage.name}")
     arguments = {name: _as_list(values[name]) for name in inputs}
-    outcome = execute(stage, parameters, arguments, Path(values["output_"]), execution)
+    return execute(stage, parameters, arguments, out, execution_options(values))
+
+
+def _run(stage: Stage, values: Mapping[str, Any], inputs: Sequence[str], options: Sequence[str]) -> int:
+    outcome = run_stage(stage, values, inputs, options, Path(values["output_"]))
     if values["json_"]:
         envelope.emit(stage.name, outcome.to_json())
     elif not values["quiet_"]:
-        for line in describe(outcome, dry_run=execution.dry_run):
+        for line in describe(outcome, dry_run=values["dry_run_"]):
             envelope.say(line)
     return 0
 
@@ -148,9 +163,12 @@ def _input_parameter(slot: Input) -> inspect.Parameter:
     return _Parameter(slot.name, _Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[annotation, info])
 
 
-def _output_parameter() -> inspect.Parameter:
-    info = typer.Option("-o", "--output", help="Output directory.", metavar="DIR")
-    return _Parameter("output_", _Parameter.KEYWORD_ONLY, annotation=Annotated[str, info])
+def _output_parameter(*, required: bool) -> inspect.Parameter:
+    if required:
+        info = typer.Option("-o", "--output", help="Output directory.", metavar="DIR")
+        return _Parameter("output_", _Parameter.KEYWORD_ONLY, annotation=Annotated[str, info])
+    info = typer.Option("-o", "--output", help="Keep the result in this directory, with a manifest.", metavar="DIR")
+    return _Parameter("output_", _Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[str | None, info])
 
 
 def _option_parameter(name: str, field: FieldInfo) -> inspect.Parameter:
@@ -187,4 +205,8 @@ def _option_parameter(name: str, field: FieldInfo) -> inspect.Parameter:
 
 
 def _shown(default: Any) -> str:
+    if isinstance(default, int) and default >= 1 << 20:
+        for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("MB", 10**6)):
+            if default % size == 0:
+                return f"{default // size}{unit}"
     return ", ".join(str(item) for item in default) if isinstance(default, (tuple, list)) else str(default)

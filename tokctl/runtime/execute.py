@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -34,6 +34,7 @@ class Outcome:
     ran: bool
     state_before: State
     manifest: Manifest | None
+    measurements: dict[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         value: dict[str, Any] = {
@@ -45,6 +46,8 @@ class Outcome:
         }
         if self.manifest is not None:
             value |= {"counts": self.manifest.counts, "facts": self.manifest.facts}
+        if self.measurements:
+            value["measurements"] = self.measurements
         return value
 
 
@@ -115,14 +118,14 @@ def execute(
             state = plan.state()  # another run may have finished while we waited for nothing but the lock
             if state == "current" and not options.force:
                 return Outcome(stage.name, out, plan.fingerprint, False, state, read_manifest(out))
-            manifest = _perform(plan, options, digests)
-        return Outcome(stage.name, out, plan.fingerprint, True, state, manifest)
+            manifest, measurements = _perform(plan, options, digests)
+        return Outcome(stage.name, out, plan.fingerprint, True, state, manifest, measurements)
     finally:
         if own_digests:
             digests.save()
 
 
-def _perform(plan: Plan, options: ExecutionOptions, digests: DigestCache) -> Manifest:
+def _perform(plan: Plan, options: ExecutionOptions, digests: DigestCache) -> tuple[Manifest, dict[str, Any]]:
     clock = run_record.RunClock()
     partial = plan.partial
     with disk_errors(partial):
@@ -159,14 +162,14 @@ def _perform(plan: Plan, options: ExecutionOptions, digests: DigestCache) -> Man
         _remove_undeclared(partial, {output.path for output in manifest.outputs})
         for output in manifest.outputs:
             fsync_path(partial / output.path)
-        clock.write(partial, options)
+        clock.write(partial, options, run.measurements)
         fault_point("manifest-write")
         write_manifest(partial, manifest)
         fault_point("rename")
         replace_directory(partial, plan.out)
     for output in manifest.outputs:
         digests.remember(plan.out / output.path, output.sha256)
-    return manifest
+    return manifest, run.measurements
 
 
 def _reset(partial: Path) -> None:

@@ -8,8 +8,10 @@ import platform
 import resource
 import sys
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from tokctl.artifacts.durable import write_bytes
 from tokctl.runtime.options import ExecutionOptions
@@ -26,8 +28,8 @@ class RunClock:
         self._wall = time.perf_counter()
         self._cpu = time.process_time()
 
-    def write(self, directory: Path, options: ExecutionOptions) -> None:
-        """Write ``run.json`` into ``directory``."""
+    def write(self, directory: Path, options: ExecutionOptions, measurements: Mapping[str, Any]) -> None:
+        """Write ``run.json`` into ``directory``; ``measurements`` are what the stage itself measured."""
         own = resource.getrusage(resource.RUSAGE_SELF)
         children = resource.getrusage(resource.RUSAGE_CHILDREN)
         record = {
@@ -42,6 +44,7 @@ class RunClock:
             "memory_limit": options.memory_limit,
             "process_peak_rss_bytes": own.ru_maxrss * 1024,
             "largest_child_peak_rss_bytes": children.ru_maxrss * 1024,
+            "measurements": dict(measurements),
             "environment": {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
         }
         write_bytes(directory / FILE_NAME, json.dumps(record, indent=2).encode() + b"\n")

@@ -26,7 +26,8 @@ class StageRun:
     """One execution of a stage.
 
     ``directory`` is the partial output; files become outputs through :meth:`add_output`. ``facts`` is what the stage has to
-    tell in its manifest (canonical JSON, part of the content digest). ``counts`` obeys rows_in = rows_out + rows_rejected.
+    tell in its manifest (canonical JSON, part of the content digest); ``measurements`` go to ``run.json``, since they may
+    differ between runs. The rows obey rows_in = rows_out + rows_rejected.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class StageRun:
         self.directory = directory
         self.options = options
         self.facts: dict[str, Any] = {}
+        self.measurements: dict[str, Any] = {}
         self.rows_in = 0
         self.rows_out = 0
         self.rows_rejected = 0
@@ -61,10 +63,10 @@ class StageRun:
         path.mkdir(exist_ok=True)
         return path
 
-    def add_output(self, name: str, *, rows: int | None = None) -> None:
-        """Declare ``directory/name`` finished: it is hashed and listed in the manifest."""
+    def add_output(self, name: str, *, rows: int | None = None, sha256: str | None = None) -> None:
+        """Declare ``directory/name`` finished: it is listed in the manifest, hashed unless its ``sha256`` is given."""
         path = self.directory / name
-        self._outputs[name] = OutputFile(name, sha256_file(path), path.stat().st_size, rows)
+        self._outputs[name] = OutputFile(name, sha256 or sha256_file(path), path.stat().st_size, rows)
 
     def adopt(self, file: Path, name: str, *, rows: int | None = None) -> None:
         """Make a task's ``file`` the output ``name`` (a second link to it, so that a resumed run finds the task whole)."""

@@ -21,6 +21,8 @@ STAGES: dict[str, tuple[str, str]] = {
     "split": ("Assign documents to train, validation and test by group.", "tokctl.stages.split:STAGE"),
     "count": ("Count the distinct words of a corpus once per pre-tokenizer.", "tokctl.stages.count:STAGE"),
     "fit bpe": ("Fit a byte-level BPE tokenizer.", "tokctl.stages.fit_bpe:STAGE"),
+    "encode": ("Text to token ids.", "tokctl.stages.encode:STAGE"),
+    "compare": ("Compare candidate tokenizers on validation text.", "tokctl.stages.compare:STAGE"),
     "export huggingface": ("Write tokenizer.json and tokenizer_config.json.", "tokctl.stages.export:HUGGINGFACE"),
     "export tiktoken": ("Write a .tiktoken ranks file and its JSON.", "tokctl.stages.export:TIKTOKEN"),
 }

@@ -1,0 +1,257 @@
+"""``tokctl fit bpe``: byte-level BPE from word counts or straight from text; one fit serves many sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BeforeValidator
+
+from tokctl.errors import DataError, UsageError
+from tokctl.runtime.parameters import Quantity, param, parse_quantity
+from tokctl.runtime.stage import Input, ResolvedInput, Stage
+from tokctl.runtime.stage_run import StageRun
+from tokctl.stages.documents import ReadingParameters, check_fit_role, documents_input, fit_role, rejects_of
+
+if TYPE_CHECKING:
+    from tokctl.corpus.word_counts import WordCounts
+    from tokctl.tokenizer.layout import Arithmetic
+    from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
+    from tokctl.tokenizer.trainers.bpe import BPEFit
+
+
+def _sizes(value: Any) -> Any:
+    """``8k,32k``, 8000, or a list of either."""
+    items = value if isinstance(value, (list, tuple)) else [value]
+    flat = [part for item in items for part in (item.split(",") if isinstance(item, str) else [item])]
+    sizes = sorted({parse_quantity(part) for part in flat})
+    if any(size < 1 for size in sizes):
+        raise ValueError("a vocabulary has at least one token")
+    return tuple(sizes)
+
+
+class FitBPEParameters(ReadingParameters):
+    """Parameters of ``fit bpe``."""
+
+    vocab_size: Annotated[tuple[int, ...], BeforeValidator(_sizes)] = param(
+        help="Final size(s) of the vocabulary, specials included: 32k is 32,000, 32Ki is 32,768; several as 8k,32k.",
+        metavar="N[,N...]",
+    )
+    pattern: str | None = param(
+        None,
+        help="Split pattern: a name, a regex, or none (default: gpt2, or what the counts were made with).",
+        metavar="P",
+    )
+    byte_order: Literal["gpt2", "raw"] = param("gpt2", help="Ids of the 256 bytes: GPT-2's order or byte values.")
+    ties: Literal["ascending", "descending", "first-seen", "sentencepiece"] = param(
+        "ascending", help="Which of several equally frequent pairs is merged."
+    )
+    special: tuple[str, ...] = param(
+        (), help="A special token (repeatable); its spelling in the corpus is carved out.", metavar="NAME"
+    )
+    special_layout: Literal["first", "after-bytes", "last"] = param("first", help="Where the specials' ids are.")
+    bos: str | None = param(None, help="The special that begins a text under --bos.", metavar="NAME")
+    eos: str | None = param(None, help="The special that ends a text under --eos.", metavar="NAME")
+    min_frequency: Quantity = param(2, help="A pair that is rarer isn't merged.", ge=0)
+    max_token_bytes: Quantity | None = param(None, help="No token is longer (inclusive).", ge=1)
+    on_short: Literal["error", "warn"] = param("error", help="When the corpus can't fill the vocabulary.")
+
+
+def check(parameters: Any, inputs: Mapping[str, tuple[ResolvedInput, ...]]) -> None:
+    """What has to be known before anything is read."""
+    from tokctl.tokenizer.layout import plan
+
+    counts, documents = inputs["counts"], inputs["input"]
+    if bool(counts) == bool(documents):
+        raise UsageError(
+            "fit bpe reads either --counts DIR or INPUT..., " + ("not both" if counts else "and neither is given"),
+            hint="tokctl fit bpe --counts DIR -o DIR --vocab-size 32k",
+            code="input-choice",
+        )
+    if counts and parameters.ties == "first-seen":
+        raise UsageError(
+            "--ties first-seen needs the text in its order; counts are sorted and have lost it",
+            hint="name the text itself instead of --counts",
+            code="first-seen-needs-text",
+        )
+    for size in parameters.vocab_size:
+        plan(size, n_alphabet=256, n_specials=len(parameters.special))
+    for item in (*counts, *documents):
+        check_fit_role(item)
+
+
+def run(stage_run: StageRun) -> None:
+    """Fit the largest size once and cut the smaller ones from it."""
+    from tokctl.tokenizer import layout
+    from tokctl.tokenizer.byte_order import BYTE_ORDERS
+    from tokctl.tokenizer.trainers.bpe import fit_bpe
+
+    parameters = stage_run.parameters
+    words, pre_tokenizer, in_corpus = _words(stage_run)
+    alphabet = BYTE_ORDERS[parameters.byte_order]
+    arithmetic = {n: layout.plan(n, n_alphabet=256, n_specials=len(parameters.special)) for n in parameters.vocab_size}
+    largest = arithmetic[parameters.vocab_size[-1]]
+    _check_reachable(largest, words, parameters.on_short)
+    with stage_run.phase("fit", largest.n_merges, "merges") as update:
+        fit = fit_bpe(
+            words.data,
+            words.offsets,
+            words.total_counts(),
+            n_merges=largest.n_merges,
+            alphabet=alphabet,
+            ties=parameters.ties,
+            min_frequency=parameters.min_frequency,
+            max_token_bytes=parameters.max_token_bytes,
+            on_step=lambda done, total: update(done),
+        )
+    short = len(fit.merges) < largest.n_merges
+    if short:
+        _say_short(stage_run, fit, largest)
+    several = len(parameters.vocab_size) > 1
+    if several and parameters.special_layout == "last" and parameters.special:
+        stage_run.warn("--special-layout last: the specials' ids differ between the sizes; 'first' keeps every id")
+    sizes: dict[str, Any] = {}
+    for size, planned in arithmetic.items():
+        tokenizer, made = layout.assemble(
+            alphabet,
+            fit.merges[: planned.n_merges],
+            specials=parameters.special,
+            special_layout=parameters.special_layout,
+            pre_tokenizer=pre_tokenizer,
+            bos=parameters.bos,
+            eos=parameters.eos,
+        )
+        under = f"{size}/" if several else ""
+        tokenizer.save(stage_run.directory / under)
+        for name in ("tokctl.json", "self-test.json"):
+            stage_run.add_output(under + name)
+        n_merges = made.n_merges
+        sizes[str(size)] = {
+            "arithmetic": str(made),
+            "vocab_size": made.vocab_size,
+            "n_merges": n_merges,
+            "n_ambiguous_merges": int(fit.ambiguous[:n_merges].sum()),
+            "last_pair_count": str(int(fit.pair_counts[n_merges - 1])) if n_merges else None,
+            "tokens_in_corpus": str(int(fit.n_tokens[n_merges])),
+            "semantic_hash": tokenizer.semantic_hash,
+        }
+    stage_run.rows_in = stage_run.rows_in or words.n_words
+    stage_run.rows_out = stage_run.rows_in - stage_run.rows_rejected
+    stage_run.facts |= {
+        "sizes": sizes,
+        "pattern": pre_tokenizer.name,
+        "n_words": words.n_words,
+        "total_words": str(words.total),
+        "specials_in_corpus": in_corpus,
+        "stopped": "reached" if not short else fit.stopped,
+        "fit_split": fit_role((*stage_run.inputs["counts"], *stage_run.inputs["input"])),
+    }
+
+
+def _words(stage_run: StageRun) -> tuple[WordCounts, PreTokenizer, dict[str, str] | None]:
+    """Words, their pre-tokenizer, and how often each special's spelling was carved out of the corpus (decimal strings)."""
+    from tokctl.corpus.word_counts import WordCounts
+    from tokctl.stages.count import count_documents
+    from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
+
+    parameters = stage_run.parameters
+    if stage_run.inputs["input"]:
+        pre_tokenizer = PreTokenizer.from_pattern(parameters.pattern or "gpt2")
+        if parameters.ties == "first-seen":
+            from tokctl.corpus.word_counts.first_seen import first_seen_words
+            from tokctl.stages.documents import document_batches
+
+            with rejects_of(stage_run) as rejects:
+                batches = (batch.texts for batch in document_batches(stage_run, "input", on_reject=rejects.add))
+                words, found = first_seen_words(batches, pre_tokenizer, parameters.special)
+        else:
+            report = count_documents(stage_run, pre_tokenizer, parameters.special)
+            words, found = WordCounts.read_parquet(report.path), report.specials
+        return words, pre_tokenizer, {name: str(count) for name, count in found.items()}
+    (source,) = stage_run.inputs["counts"]
+    manifest = source.manifest
+    assert manifest is not None
+    pre_tokenizer = PreTokenizer.from_json(manifest.facts["pre_tokenizer"])
+    if parameters.pattern is not None and PreTokenizer.from_pattern(parameters.pattern) != pre_tokenizer:
+        raise UsageError(
+            f"--pattern {parameters.pattern} differs from the pattern these words were counted with ({pre_tokenizer.name})",
+            hint="leave --pattern out, or count again with it",
+            code="pattern-differs",
+        )
+    carved = manifest.facts["specials"]
+    missing = [name for name in parameters.special if name not in carved]
+    if missing:
+        stage_run.warn(
+            f"the counts were made without carving out {', '.join(map(repr, missing))}: where the corpus spells them, "
+            "they were counted as text (count with --special to carve them out)"
+        )
+    path = next(file.path for file in source.files if file.name.endswith("words.parquet"))
+    return (
+        WordCounts.read_parquet(path),
+        pre_tokenizer,
+        {name: carved[name] for name in parameters.special if name in carved},
+    )
+
+
+def _check_reachable(wanted: Arithmetic, words: WordCounts, on_short: str) -> None:
+    """Refuse at once a size that no fit can reach: each merge takes at least one token out of some distinct word."""
+    most = max(int(words.offsets[-1] - words.offsets[0]) - words.n_words, 0)
+    if wanted.n_merges > most and on_short == "error":
+        raise DataError(
+            f"a vocabulary of {wanted.vocab_size:,} can't be reached: it needs {wanted.n_merges:,} merges ({wanted}), "
+            f"and the {words.n_words:,} distinct words of this corpus allow at most {most:,}",
+            hint=f"ask for at most {wanted.n_specials + wanted.n_alphabet + most:,}, give more text, or --on-short warn",
+            code="size-not-reachable",
+        )
+
+
+def _say_short(stage_run: StageRun, fit: BPEFit, wanted: Arithmetic) -> None:
+    parameters = stage_run.parameters
+    achieved = wanted.n_specials + wanted.n_alphabet + len(fit.merges)
+    reason = {
+        "no-pairs": "no pair is left to merge",
+        "min-frequency": f"the most frequent pair left occurs {fit.best_remaining} times, below the minimum of "
+        f"{parameters.min_frequency}",
+    }[fit.stopped]
+    message = (
+        f"the corpus fills {achieved:,} of {wanted.vocab_size:,}: {wanted.n_specials:,} specials + "
+        f"{wanted.n_alphabet:,} bytes + {len(fit.merges):,} merges; {reason}"
+    )
+    if parameters.on_short == "error":
+        raise DataError(
+            message,
+            hint=f"ask for {achieved:,}, lower --min-frequency, or accept it with --on-short warn",
+            code="size-short",
+        )
+    stage_run.warn(message)
+
+
+STAGE = Stage(
+    name="fit bpe",
+    version=1,
+    summary="Fit a byte-level BPE tokenizer.",
+    description=(
+        "Fit a byte-level BPE tokenizer from word counts (--counts) or straight from text. The final size is exactly "
+        "specials + 256 bytes + merges. Several sizes are cut from one fit and written to DIR/<N>/."
+    ),
+    parameters=FitBPEParameters,
+    inputs=(
+        documents_input(
+            "Text: the train directory of a split, other shard directories, or raw files.", required=False, is_set=False
+        ),
+        Input(
+            "counts",
+            "word counts: the output of 'count'",
+            option="--counts",
+            required=False,
+            accepts=("count",),
+            metavar="DIR",
+        ),
+    ),
+    run=run,
+    check=check,
+    examples=(
+        "tokctl fit bpe --counts words -o tokenizers --vocab-size 8k,32k",
+        "tokctl fit bpe corpus.txt -o tokenizer --vocab-size 32k --pattern cl100k --special '<|endoftext|>'",
+    ),
+)

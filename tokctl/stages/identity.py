@@ -1,0 +1,42 @@
+"""``tokctl hash``: what an artifact is, independent of where and how it is stored."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tokctl.artifacts.digests import sha256_file
+from tokctl.artifacts.framed_hash import framed_sha256
+from tokctl.artifacts.manifest import locate_manifest, read_manifest
+from tokctl.errors import ArtifactError
+
+_RECORDS = {"manifest.json", "run.json"}
+
+
+def identity(path: Path) -> dict[str, Any]:
+    """``semantic`` and ``release`` of a tokenizer, else ``content`` and ``fingerprint`` of a stage's output.
+
+    The release hash covers the semantic hash and the tokenizer's files (name and SHA-256), without tokctl's records.
+    """
+    if not path.exists():
+        raise ArtifactError(f"{path} doesn't exist", code="no-artifact", file=str(path))
+    located = locate_manifest(path) if path.is_dir() else None
+    if located is not None and not (path / "tokctl.json").is_file():
+        manifest = read_manifest(located[0])
+        return {
+            "stage": manifest.stage,
+            "content": manifest.content_digest(located[1]),
+            "fingerprint": manifest.fingerprint,
+        }
+    from tokctl.tokenizer.formats import load
+
+    semantic = load(path).semantic_hash
+    files = [path] if path.is_file() else [p for p in sorted(path.rglob("*")) if p.is_file() and p.name not in _RECORDS]
+    declared = [
+        {"path": path.name if p == path else p.relative_to(path).as_posix(), "sha256": sha256_file(p)} for p in files
+    ]
+    declared.sort(key=lambda entry: entry["path"].encode())
+    return {
+        "semantic": semantic,
+        "release": framed_sha256("tokenizer-release-v1", {"semantic": semantic, "files": declared}),
+    }

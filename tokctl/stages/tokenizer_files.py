@@ -1,0 +1,71 @@
+"""Tokenizers as inputs of a stage: a tokctl directory, or a file of another library."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tokctl.errors import ArtifactError
+from tokctl.runtime.stage import Input, ResolvedInput
+
+if TYPE_CHECKING:
+    from tokctl.tokenizer.tokenizer import Tokenizer
+
+
+def tokenizer_input(help: str, *, name: str = "tokenizer", many: bool = False, labelled: bool = False) -> Input:  # noqa: A002
+    """The ``--tokenizer PATH`` slot (or ``--candidate NAME=PATH...``)."""
+    return Input(
+        name,
+        help,
+        option=f"--{name}",
+        many=many,
+        labelled=labelled,
+        is_set=labelled,
+        accepts=("fit bpe", "export huggingface", "export tiktoken"),
+        expand=expand_tokenizer,
+        metavar="NAME=PATH" if labelled else "PATH",
+    )
+
+
+def expand_tokenizer(argument: str, parameters: Mapping[str, Any]) -> list[tuple[str, Path]]:
+    """The files that a tokenizer consists of: itself and the sibling that holds its pattern, or a directory's files."""
+    path = Path(argument)
+    if path.is_dir():
+        files = [p for p in sorted(path.iterdir()) if p.is_file() and not p.name.startswith(".")]
+        if files:
+            return [(file.name, file) for file in files]
+    if not path.is_file():
+        raise ArtifactError(
+            f"there is no tokenizer at {path}",
+            hint="a tokctl directory, tokenizer.json, or a .tiktoken file with its JSON beside it",
+            code="no-tokenizer",
+            file=argument,
+        )
+    files = [path]
+    sibling = path.with_suffix(".json")
+    if path.suffix == ".tiktoken" and sibling.is_file():
+        files.append(sibling)
+    return [(file.name, file) for file in files]
+
+
+def tokenizer_path(item: ResolvedInput) -> Path:
+    """Where :func:`tokctl.load` finds the tokenizer of a resolved input."""
+    return item.root / item.under if item.is_stage_output else item.root
+
+
+def load_tokenizer(item: ResolvedInput) -> Tokenizer:
+    """The tokenizer of a resolved input; an output of ``fit`` with several sizes has to be named with its size."""
+    from tokctl.tokenizer.formats import load
+
+    path = tokenizer_path(item)
+    if item.manifest is not None and item.manifest.stage.startswith("fit ") and not item.under:
+        sizes = list(item.manifest.facts["sizes"])
+        if len(sizes) > 1:
+            raise ArtifactError(
+                f"{path} holds several tokenizers: {', '.join(sizes)}",
+                hint=f"name one, such as {path / sizes[0]}",
+                code="several-tokenizers",
+                file=str(path),
+            )
+    return load(path)
