@@ -26,11 +26,12 @@ NEAR = 64  # bytes that may be read twice without a memo
 BLOCK_BITS = 5  # one memo entry per 32 bytes
 
 
-@jit(inline="always")
+@jit(inner=True)
 def _read(ascii_class, block, block_class, data, at, stop):
     """Class of the code point at ``at`` and the place after it.
 
-    Casts to uint64 spare numba's test for negative indexes. A byte that is no part of well-formed UTF-8 (Unicode table 3-7) is one code point, U+DC00 + byte: a lone surrogate.
+    A byte that is no part of well-formed UTF-8 (Unicode table 3-7) is one code point, U+DC00 + byte: a lone surrogate.
+    Casts to uint64 spare numba's test for negative indexes.
     """
     lead = np.int64(data[np.uint64(at)])
     if lead < 0x80:
@@ -43,8 +44,8 @@ def _read(ascii_class, block, block_class, data, at, stop):
             if b1 & 0xC0 == 0x80:
                 point = (lead & 0x1F) << 6 | (b1 & 0x3F)
                 after = at + 2
-    elif lead < 0xF0:
-        if lead >= 0xE0 and at + 2 < stop:
+    elif 0xE0 <= lead < 0xF0:
+        if at + 2 < stop:
             b1 = np.int64(data[np.uint64(at + 1)])
             b2 = np.int64(data[np.uint64(at + 2)])
             if b1 & 0xC0 == 0x80 and b2 & 0xC0 == 0x80:
@@ -52,7 +53,7 @@ def _read(ascii_class, block, block_class, data, at, stop):
                 if three >= 0x800 and not 0xD800 <= three < 0xE000:
                     point = three
                     after = at + 3
-    elif lead < 0xF5 and at + 3 < stop:
+    elif 0xF0 <= lead < 0xF5 and at + 3 < stop:
         b1 = np.int64(data[np.uint64(at + 1)])
         b2 = np.int64(data[np.uint64(at + 2)])
         b3 = np.int64(data[np.uint64(at + 3)])
@@ -64,7 +65,46 @@ def _read(ascii_class, block, block_class, data, at, stop):
     return np.int64(block_class[np.uint64(block[np.uint64(point >> 7)] + (point & 127))]), after
 
 
-@jit
+@jit(inner=True)
+def _run(next_state, actions, ascii_class, block, block_class, end_class, data, here, stop, ends, n):
+    """The fast loop: from a word start ``here`` on, until something special happens or ``ends`` is full.
+
+    Returns ``(n, action, here, previous, mark)``: the special action, the code point where it happened (``stop`` for
+    the end of the text), the one before, and the last marked place.
+
+    A function of its own, with plain arrays, because numba counts references (atomically) for every array that is
+    taken out of a tuple.
+    """
+    previous = here
+    mark = here
+    state = np.int64(0)
+    while n < ends.size:
+        # Each code point ends at most one word, so up to ``limit`` the buffer needs no check.
+        limit = min(stop, here + (ends.size - n))
+        while here < limit:
+            byte = data[np.uint64(here)]
+            if byte < 0x80:
+                klass = np.int64(ascii_class[np.uint64(byte)])
+                after = here + 1
+            else:
+                klass, after = _read(ascii_class, block, block_class, data, here, stop)
+            entry = np.uint64(state + klass)
+            action = np.int64(actions[entry])
+            state = np.int64(next_state[entry])
+            ends[np.uint64(n)] = here
+            n += action & NEXT_WORD
+            if action > NEXT_WORD:
+                if action != MARK:
+                    return n, action, here, previous, mark
+                mark = here
+            previous = here
+            here = after
+        if here >= stop and n < ends.size:
+            return n, np.int64(actions[np.uint64(state + end_class)]), stop, previous, mark
+    return n, np.int64(0), here, previous, mark
+
+
+@jit(inner=True)
 def _remember_failure(automaton, data, state, at, dead, stop, memo, memo_base):
     """Mark the states of the run from ``(state, at)`` to its death at ``dead`` as leading to no further match.
 
@@ -87,7 +127,7 @@ def _remember_failure(automaton, data, state, at, dead, stop, memo, memo_base):
     return memo
 
 
-@jit
+@jit(inner=True)
 def _scan_attempts(automaton, data, word, stop, ends, n):
     """Write words from ``word`` on, one attempt at a match at a time, until text is reached that was never read before.
 
@@ -195,63 +235,27 @@ def scan(automaton, data, start, stop, ends):
     Time is linear in ``stop - start``; a call that fills ``ends`` may have read further ahead, so give it room for
     thousands of words.
     """
+    ascii_class, block, block_class = automaton.ascii_class, automaton.block, automaton.block_class
+    next_state, actions, end_class = automaton.next_state, automaton.action, automaton.end_class
     n = 0
     word = start
-    size = ends.size
-    ascii_class, block, block_class = automaton.ascii_class, automaton.block, automaton.block_class
-    next_state, actions = automaton.next_state, automaton.action
-    if start >= stop:
-        return n, start
-    while n < size:
-        # A fresh attempt at ``word``; goes on through many words as long as nothing special happens.
-        here = word
-        previous = word
-        mark = word
-        state = np.int64(0)
-        special = 0
-        while True:
-            # Each code point ends at most one word, so up to ``limit`` the buffer needs no check.
-            limit = min(stop, here + (size - n))
-            while here < limit:
-                klass, after = _read(ascii_class, block, block_class, data, here, stop)
-                entry = np.uint64(state + klass)
-                action = np.int64(actions[entry])
-                state = np.int64(next_state[entry])
-                ends[np.uint64(n)] = here
-                n += action & NEXT_WORD
-                if action > NEXT_WORD:
-                    if action == MARK:
-                        mark = here
-                    else:
-                        special = action
-                        break
-                previous = here
-                here = after
-            if special != 0 or n == size:
-                break
-            if here >= stop:
-                special = np.int64(actions[state + automaton.end_class])
-                break
+    while n < ends.size and word < stop:
+        n, action, here, previous, mark = _run(
+            next_state, actions, ascii_class, block, block_class, end_class, data, word, stop, ends, n
+        )
         if n > 0:
             word = ends[n - 1]
-        if n == size:
-            return n, word
-        if special & END_HERE:
-            end = here
-        elif special & END_BEFORE_PREVIOUS:
-            end = previous
+        if n == ends.size:
+            break
+        if action & END_HERE:
+            word = here
+        elif action & END_BEFORE_PREVIOUS:
+            word = previous
         elif mark > word and here - mark <= NEAR:
-            end = mark
+            word = mark
         else:
             n, word = _scan_attempts(automaton, data, word, stop, ends, n)
-            if word >= stop:
-                return n, word
             continue
-        ends[n] = end
+        ends[n] = word
         n += 1
-        word = end
-        if word >= stop:
-            return n, word
     return n, word
-
-

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tokctl.errors import ArtifactError, UsageError
 from tokctl.kernels.pattern_automaton import Automaton
 from tokctl.tokenizer import unicode_tables
-from tokctl.tokenizer.pre_tokenizers.backtracking import Backtracker
 from tokctl.tokenizer.pre_tokenizers.compile import compile_patterns
 from tokctl.tokenizer.pre_tokenizers.parse import parse
 from tokctl.tokenizer.pre_tokenizers.patterns import NAMED
 from tokctl.tokenizer.pre_tokenizers.program import Unsupported
 from tokctl.tokenizer.pre_tokenizers.syntax import Node
+
+if TYPE_CHECKING:
+    from tokctl.tokenizer.pre_tokenizers.backtracking import Backtracker
 
 WHOLE_TEXT = r"(?s:.)+"  # what "none" runs: the whole text is one word
 BUFFER = 1 << 16  # word ends per kernel call
@@ -141,4 +143,6 @@ def _compiled(pre_tokenizer: PreTokenizer) -> tuple[Automaton | None, str | None
 
 @functools.lru_cache(maxsize=16)
 def _backtracker(pre_tokenizer: PreTokenizer) -> Backtracker:
+    from tokctl.tokenizer.pre_tokenizers.backtracking import Backtracker
+
     return Backtracker(_parsed(pre_tokenizer))
