@@ -303,9 +303,9 @@ def _pair(table, first, second):
     """The primary composite of two code points, or -1."""
     if _L_BASE <= first < _L_BASE + _L_COUNT and _V_BASE <= second < _V_BASE + _V_COUNT:
         return _S_BASE + ((first - _L_BASE) * _V_COUNT + second - _V_BASE) * _T_COUNT
-    if _S_BASE <= first < _S_BASE + _S_COUNT and (first - _S_BASE) % _T_COUNT == 0:
-        if _T_BASE < second < _T_BASE + _T_COUNT:
-            return first + second - _T_BASE
+    is_open = _S_BASE <= first < _S_BASE + _S_COUNT and (first - _S_BASE) % _T_COUNT == 0
+    if is_open and _T_BASE < second < _T_BASE + _T_COUNT:
+        return first + second - _T_BASE
     key = np.uint64((first << 21) | second)
     low, high = 0, table.pairs.size
     while low < high:

@@ -70,7 +70,9 @@ def is_similar(values, offsets, left, right, threshold):
     n_left = offsets[left + 1] - offsets[left]
     n_right = offsets[right + 1] - offsets[right]
     total = n_left + n_right
-    needed = np.int64(threshold * total / (1.0 + threshold))  # then to the least count that passes, whatever the rounding
+    needed = np.int64(
+        threshold * total / (1.0 + threshold)
+    )  # then to the least count that passes, whatever the rounding
     while needed > 0 and needed - 1 >= threshold * (total - needed + 1):
         needed -= 1
     while needed < total and needed / (total - needed) < threshold:

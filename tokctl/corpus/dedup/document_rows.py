@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from tokctl.errors import DataError
 
 BATCH_ROWS = 1024
-BATCH_BYTES = 4 << 20  # text that one step of work holds, unless a single document is longer
+BATCH_BYTES = 1 << 20  # text that one step of work holds, unless a single document is longer
 
 Result = TypeVar("Result")
 OnStep = Callable[[int, int], None]

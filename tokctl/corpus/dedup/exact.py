@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 import xxhash
@@ -20,7 +20,7 @@ from tokctl.corpus.dedup.document_rows import DocumentRows, OnStep, TextBatch
 from tokctl.corpus.dedup.key_groups import KeyFile
 from tokctl.errors import UsageError
 
-Digest = Callable[[bytes], bytes]
+Digest = Callable[[bytes | memoryview], bytes]
 
 DIGESTS: dict[str, Digest] = {
     "xxh3-128": xxhash.xxh3_128_digest,
@@ -112,7 +112,7 @@ def find_exact(
 
 def text_keys(texts: CanonicalTexts, chosen: np.ndarray, digest: Digest) -> np.ndarray:
     """``uint64[n, 4]``: the hashes of the texts ``chosen`` (int64[n]) as keys of an ExactIndex."""
-    data = memoryview(texts.data)
+    data = texts.data.data
     spans = zip(texts.offsets[chosen].tolist(), texts.offsets[chosen + 1].tolist(), strict=True)
     digests = [digest(data[start:stop])[:_DIGEST_BYTES].ljust(_DIGEST_BYTES, b"\0") for start, stop in spans]
     return np.frombuffer(b"".join(digests), "<u8").reshape(-1, _DIGEST_BYTES // 8)
@@ -161,7 +161,7 @@ class ExactIndex:
             for batch, canonical in documents.map_texts(work, wanted=wanted, workers=workers):
                 numbers = group_of[np.searchsorted(doubted, batch.rows)].tolist()
                 bounds = canonical.offsets.tolist()
-                data = memoryview(canonical.data)
+                data = canonical.data.data
                 for i, row in enumerate(batch.rows.tolist()):
                     yield row, numbers[i], data[bounds[i] : bounds[i + 1]].tobytes()
 
@@ -196,11 +196,10 @@ class ExactIndex:
                 path.unlink()
 
 
-def _read_records(file: object) -> Iterator[tuple[int, int, bytes]]:
-    read = file.read  # type: ignore[attr-defined]
-    while header := read(8 * _RECORD_WORDS):
+def _read_records(file: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
+    while header := file.read(8 * _RECORD_WORDS):
         row, group, length = np.frombuffer(header, np.int64).tolist()
-        yield row, group, read(length)
+        yield row, group, file.read(length)
 
 
 def _compare(texts: Iterator[tuple[int, int, bytes]], labels: np.ndarray) -> int:

@@ -86,7 +86,7 @@ def hash_shingles(data: np.ndarray, starts: np.ndarray, stops: np.ndarray, hash:
         out = np.empty(starts.size, np.uint64)
         hash_spans(bytes_view(data), writable_view(starts), writable_view(stops), out)
         return out
-    text, sha1 = memoryview(data), hashlib.sha1
+    text, sha1 = data.data, hashlib.sha1
     spans = zip(starts.tolist(), stops.tolist(), strict=True)
     return np.frombuffer(b"".join([sha1(text[start:stop]).digest()[:8] for start, stop in spans]), "<u8")
 

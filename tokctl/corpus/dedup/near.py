@@ -4,8 +4,9 @@
    one file a band; texts, sets and signatures are not kept. A document too short for a shingle is compared exactly.
 2. Documents with equal keys in a band form buckets, found one file and one range of keys at a time.
 3. Documents in buckets are read again and their sets written to disk. Equal sets collapse into one node.
-4. In each bucket, nodes are compared and similar ones united. A cluster is a component of verified pairs, so that its
-   ends may be less similar than the threshold: what each row reports is its own similarity to its survivor.
+4. In each bucket, nodes are compared and similar ones united. A cluster is a component of verified pairs, so its ends
+   may be less similar than the threshold: by default such a cluster keeps more than one document, so that each one
+   removed is itself similar to the one kept in its place. What a row reports is that similarity.
 
 The result depends on the documents alone: not on their order, on batches or on the number of workers.
 """
@@ -17,7 +18,7 @@ from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -27,11 +28,12 @@ from tokctl.corpus.dedup.document_rows import DocumentRows, OnStep, TextBatch
 from tokctl.corpus.dedup.exact import DIGESTS, Duplicates, ExactIndex, check_empty_rule, text_keys
 from tokctl.corpus.dedup.key_groups import Groups, KeyFile
 from tokctl.corpus.dedup.minhash import SignatureScheme, signatures
-from tokctl.corpus.dedup.shingling import Shingling, ShingleSets, shingle_sets
+from tokctl.corpus.dedup.shingling import ShingleSets, Shingling, shingle_sets
 from tokctl.corpus.dedup.survivors import Clusters
 from tokctl.errors import UsageError
 from tokctl.kernels._boundary import writable_view
 
+KEEP_RULES = ("similar", "one")
 _SHORT_TEXT_HASH = "xxh3-128"
 _COMPARISONS_A_CALL = 20_000
 _REMEMBERED_FAILURES = 1 << 18
@@ -44,6 +46,8 @@ class NearSettings:
     threshold: documents of this Jaccard similarity or a greater one are similar (``common / union >= threshold``).
     recall: the share of pairs exactly at the threshold that candidates must include; fixes the bands.
     max_failures: a document that has met so many dissimilar ones in one bucket is compared no further there.
+    keep: ``similar``: a document is removed only for one that it is itself similar to; ``one``: a cluster keeps exactly
+    one document, and what only a chain of similar ones ties to it is removed as well.
     empty: see ExactSettings.
     """
 
@@ -52,6 +56,7 @@ class NearSettings:
     signature: SignatureScheme = field(default_factory=SignatureScheme)
     shingling: Shingling = field(default_factory=Shingling)
     canonicalisation: Canonicalisation = FOR_NEAR_DUPLICATES
+    keep: str = "similar"
     empty: str = "keep"
     max_failures: int = 2000
 
@@ -64,6 +69,9 @@ class NearSettings:
             )
         if self.max_failures < 1:
             raise UsageError(f"{self.max_failures} failed comparisons", hint="give at least 1", code="bad-limit")
+        if self.keep not in KEEP_RULES:
+            hint = f"choose one of {', '.join(KEEP_RULES)}"
+            raise UsageError(f"unknown rule for chained documents {self.keep!r}", hint=hint, code="unknown-choice")
         check_empty_rule(self.empty)
         _ = self.bands  # refuses what can't be reached
 
@@ -85,6 +93,7 @@ class NearSettings:
             "signature": self.signature.to_json(),
             "shingling": self.shingling.to_json(),
             "canonicalisation": self.canonicalisation.to_json(),
+            "keep": self.keep,
             "empty": self.empty,
             "max_failures": self.max_failures,
         }
@@ -108,6 +117,10 @@ class NearWork:
     united_pairs: int = 0
     text_collisions: int = 0
     set_collisions: int = 0
+
+
+class _Closable(Protocol):
+    def close(self) -> None: ...
 
 
 class _Sketch(NamedTuple):
@@ -168,7 +181,8 @@ class NearDuplicateSearch:
 
     def close(self) -> None:
         """Delete the temporary files."""
-        for file in (*self._bands, self._digests, self._short, self._buckets, self._sets):
+        files: list[_Closable] = [*self._bands, self._digests, self._short, self._buckets, self._sets]
+        for file in files:
             file.close()
 
     def run(self) -> Duplicates:
@@ -188,21 +202,36 @@ class NearDuplicateSearch:
         return Duplicates(self._labels, self._lengths, self._is_empty)
 
     def measure(self, clusters: Clusters) -> int:
-        """Set the similarity of each clustered document to its survivor; how many are below the threshold.
+        """Set survivors and similarities by the ``keep`` rule; how many documents a chain alone ties to the first one.
 
-        Those are the documents that only a chain of similar ones connects with their survivor.
+        Under ``similar``, what is not similar to the survivor of its cluster looks for another among its like: the
+        one that the survivor rule prefers survives, and so on until every document has a survivor it is similar to.
         """
+        survivors = clusters.survivors_among(np.arange(clusters.members.size))
+        similarity = self._similarities(clusters.members, clusters.members[survivors])
+        far = np.flatnonzero(similarity < self._settings.threshold)
+        n_far = int(far.size)
+        while far.size and self._settings.keep == "similar":
+            others = clusters.survivors_among(far)
+            found = self._similarities(clusters.members[far], clusters.members[others])
+            is_near = found >= self._settings.threshold
+            survivors[far[is_near]] = others[is_near]
+            similarity[far[is_near]] = found[is_near]
+            far = far[~is_near]
+        clusters.set_survivors(survivors, similarity)
+        return n_far
+
+    def _similarities(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """``float64[n]``: Jaccard similarity of rows of one cluster; of two short documents 1, as they are equal."""
         from tokctl.kernels.jaccard import similarities
 
-        members = clusters.members
-        own, kept = self._nodes_of(members), self._nodes_of(clusters.kept[members])
-        values = np.ones(members.size, np.float64)  # of two short documents: equal
-        near = np.flatnonzero((own >= 0) & (kept >= 0))
-        out = np.empty(near.size, np.float64)
-        similarities(*self._sets.arrays(), own[near], kept[near], out)
-        values[near] = out
-        clusters.set_similarity(values)
-        return int(np.count_nonzero(values < self._settings.threshold))
+        left_nodes, right_nodes = self._nodes_of(left), self._nodes_of(right)
+        has_sets = np.flatnonzero((left_nodes >= 0) & (right_nodes >= 0))
+        out = np.empty(has_sets.size, np.float64)
+        similarities(*self._sets.arrays(), left_nodes[has_sets], right_nodes[has_sets], out)
+        values = np.ones(left.size, np.float64)
+        values[has_sets] = out
+        return values
 
     def _sketch(self) -> None:
         rows = []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -50,8 +49,9 @@ class SurvivorRule:
 class Clusters:
     """Clusters of documents with their survivors.
 
-    ``labels int64[n]``: the lowest row of each row's cluster; ``kept int64[n]``: the row of its survivor, -1 for a
-    document that was dropped as empty. Rows are input rows, and all batches come in their order.
+    ``labels int64[n]``: the lowest row of each row's cluster; ``kept int64[n]``: the row that survives in its place
+    (its own when it does), -1 for a document that was dropped as empty; ``sizes int64[n]`` of the cluster. Rows are
+    input rows, and all batches come in their order.
     """
 
     def __init__(
@@ -65,15 +65,15 @@ class Clusters:
         self._members = np.flatnonzero(self.sizes > 1)
         table = self._read_members(duplicates.lengths, rule)
         self._member_ids = table.column("doc_id").combine_chunks()
-        label = self.labels[self._members]
-        self._survivor = _first_of_each(table, label, [("rank", "ascending"), ("doc_id", "ascending")])
-        self._lowest_id = _first_of_each(table, label, [("doc_id", "ascending")])
+        labels = self.labels[self._members]
+        self._order = _places(table, labels, ["rank", "doc_id"])
+        self._lowest_id = _first_of_each(labels, _places(table, labels, ["doc_id"]))
         self.kept = np.arange(documents.n_rows, dtype=np.int64)
-        self.kept[self._members] = self._members[self._survivor]
         if drop_empty:
             self.kept[duplicates.is_empty] = -1
-        # by member; an exact duplicate is wholly similar, near duplicates say how far
-        self._similarity = np.ones(self._members.size, np.float64)
+        # by member, like what is read here: an exact duplicate is wholly similar
+        everyone = np.arange(self._members.size)
+        self.set_survivors(self.survivors_among(everyone), np.ones(everyone.size))
 
     @property
     def survives(self) -> np.ndarray:
@@ -85,11 +85,16 @@ class Clusters:
         """``int64[m]``: the rows whose cluster has at least two documents, ascending."""
         return self._members
 
-    def set_similarity(self, values: np.ndarray) -> None:
-        """Give ``members`` their similarity to the survivor (``float64[m]``; NaN: not known)."""
-        self._similarity = values
+    def survivors_among(self, chosen: np.ndarray) -> np.ndarray:
+        """For each of ``chosen`` (int64[k], places in ``members``) the one of its cluster among them that the rule prefers."""
+        return chosen[_first_of_each(self.labels[self._members[chosen]], self._order[chosen])]
 
-    @cached_property
+    def set_survivors(self, survivors: np.ndarray, similarity: np.ndarray) -> None:
+        """For each of ``members`` its survivor (int64[m], a place in ``members``) and their similarity (float64[m])."""
+        self._survivor, self._similarity = survivors, similarity
+        self.kept[self._members] = self._members[survivors]
+
+    @property
     def statistics(self) -> dict[str, int]:
         """Counts that don't depend on the order of the input: documents, empty dropped, clusters, duplicates, largest."""
         return {
@@ -119,7 +124,7 @@ class Clusters:
         wanted = self.kept >= 0 if all_documents else self.sizes > 1
         for rows, batch in self._documents.batches(["doc_id"], wanted):
             own = _strings(batch.column(0))
-            place, is_member = self._places(rows)
+            place, is_member = self._member_places(rows)
             similarity = np.ones(rows.size)
             similarity[is_member] = self._similarity[place[is_member]]
             yield pa.record_batch(
@@ -137,7 +142,7 @@ class Clusters:
         """Rows of REJECT_SCHEMA: duplicates with ``reason`` and the id kept in their place, empty ones as ``empty``."""
         for rows, batch in self._documents.batches(["doc_id", "source", "uri"], ~self.survives):
             own = _strings(batch.column(0))
-            place, is_member = self._places(rows)
+            place, is_member = self._member_places(rows)
             is_empty = pa.array(self.kept[rows] < 0)
             missing = pa.nulls(rows.size, pa.int64())
             kept_id = self._ids(self._survivor, place, is_member, own)
@@ -170,7 +175,7 @@ class Clusters:
                 ranks.append(np.zeros(rows.size, np.int64))
         return pa.table({"doc_id": pa.chunked_array(ids), "rank": np.concatenate(ranks)})
 
-    def _places(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _member_places(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if not self._members.size:
             return np.zeros(rows.size, np.int64), np.zeros(rows.size, np.bool_)
         place = np.minimum(np.searchsorted(self._members, rows), self._members.size - 1)
@@ -184,16 +189,22 @@ class Clusters:
         return pc.if_else(pa.array(is_member), taken, own)
 
 
-def _first_of_each(table: pa.Table, label: np.ndarray, keys: list[tuple[str, str]]) -> np.ndarray:
-    """For each row of ``table`` the first row by ``keys`` among those of the same label (rows in the end)."""
-    if not label.size:
-        return np.empty(0, np.int64)
-    table = table.append_column("label", pa.array(label)).append_column("row", pa.array(np.arange(label.size)))
-    order = pc.sort_indices(table, [("label", "ascending"), *keys, ("row", "ascending")]).to_numpy().astype(np.int64)
-    ordered = label[order]
-    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-    first = np.empty(label.size, np.int64)
-    first[order] = np.repeat(order[starts], np.diff(np.append(starts, label.size)))
+def _places(table: pa.Table, labels: np.ndarray, keys: list[str]) -> np.ndarray:
+    """``int64[m]``: the place of each row of ``table`` in the order of its label, ``keys`` and, last, its row."""
+    rows = np.arange(labels.size)
+    table = table.append_column("label", pa.array(labels)).append_column("row", pa.array(rows))
+    order = pc.sort_indices(table, [(name, "ascending") for name in ("label", *keys, "row")]).to_numpy()
+    places = np.empty(labels.size, np.int64)
+    places[order] = rows
+    return places
+
+
+def _first_of_each(labels: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """For each item the index of the one with the lowest place among those of its label; places go by label."""
+    order = np.argsort(places)
+    starts = np.flatnonzero(np.append(True, labels[order][1:] != labels[order][:-1])[: labels.size])
+    first = np.empty(labels.size, np.int64)
+    first[order] = np.repeat(order[starts], np.diff(np.append(starts, labels.size)))
     return first
 
 
@@ -207,4 +218,3 @@ def _strings(column: pa.Array) -> pa.Array:
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     return column.cast(pa.large_string())
-

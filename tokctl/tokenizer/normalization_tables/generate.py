@@ -10,6 +10,7 @@ give the same arrays.
 
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
 import sys
@@ -44,7 +45,9 @@ def read_folds(package: Path) -> dict[int, list[int]]:
 
 def tables(data: Any, folds: Mapping[int, Sequence[int]]) -> dict[str, np.ndarray]:
     """The arrays of ``NormalizationTable``; ``data`` is a module with the functions of ``unicodedata``."""
-    combining, decomposed, composites = [], {}, []
+    combining: list[tuple[int, int]] = []
+    composites: list[tuple[int, int, int]] = []
+    decomposed: dict[int, Sequence[int]] = {}
     for point in range(_N_CODE_POINTS):
         character = chr(point)
         if data.combining(character):
@@ -55,28 +58,29 @@ def tables(data: Any, folds: Mapping[int, Sequence[int]]) -> dict[str, np.ndarra
         decomposed[point] = [ord(c) for c in data.normalize("NFD", character)]
         pair = [int(part, 16) for part in mapping.split()]
         if len(pair) == 2 and data.normalize("NFC", character) == character:  # not excluded from composition
-            composites.append((*pair, point))
-    out = {
+            composites.append((pair[0], pair[1], point))
+    out: dict[str, np.ndarray] = {
         "combining_points": np.array([point for point, _ in combining], np.int32),
         "combining_classes": np.array([value for _, value in combining], np.uint8),
         "composites": np.array(sorted(composites), np.int32),
     }
-    for name, mapping in (("decomposed", decomposed), ("folded", folds)):
-        points = sorted(mapping)
+    forms: dict[str, Mapping[int, Sequence[int]]] = {"decomposed": decomposed, "folded": folds}
+    for name, form in forms.items():
+        points = sorted(form)
         out[f"{name}_points"] = np.array(points, np.int32)
-        out[f"{name}_offsets"] = np.cumsum([0, *(len(mapping[point]) for point in points)]).astype(np.int32)
-        out[name] = np.array([to for point in points for to in mapping[point]], np.int32)
+        out[f"{name}_offsets"] = np.cumsum([0, *(len(form[point]) for point in points)]).astype(np.int32)
+        out[name] = np.array([to for point in points for to in form[point]], np.int32)
     return out
 
 
 def main(arguments: list[str]) -> None:
-    import unicodedata2
+    unicodedata2 = importlib.import_module("unicodedata2")  # a tool of development
 
     package, version = Path(arguments[0]), arguments[1]
     if unicodedata2.unidata_version != version:
         raise SystemExit(f"the installed unicodedata2 holds Unicode {unicodedata2.unidata_version}, not {version}")
     arrays = tables(unicodedata2, read_folds(package))
-    np.savez_compressed(Path(__file__).parent / f"{version}.npz", **arrays)
+    np.savez_compressed(Path(__file__).parent / f"{version}.npz", allow_pickle=False, **arrays)
 
 
 if __name__ == "__main__":
