@@ -93,7 +93,7 @@ def _sift_down(inputs, size, at):
 @jit
 def start_merge(inputs, state):
     """Build the heap from the runs that have rows; every run's first block is loaded."""
-    size = 0
+    size = np.int64(0)
     for run in range(inputs.length.size):
         if inputs.length[run] > 0:
             _read_prefix(inputs, run)
@@ -108,7 +108,7 @@ def start_merge(inputs, state):
 def resume_run(inputs, state):
     """Run ``state[RUN]``, the top of the heap, has a new block loaded: put it where it belongs."""
     _read_prefix(inputs, state[RUN])
-    _sift_down(inputs, state[HEAP_SIZE], 0)
+    _sift_down(inputs, state[HEAP_SIZE], np.int64(0))
 
 
 @jit
@@ -160,11 +160,11 @@ def merge_rows(inputs, output, state, n_slices):
         inputs.next[run] = row
         if row < inputs.length[run]:
             _read_prefix(inputs, run)
-            _sift_down(inputs, size, 0)
+            _sift_down(inputs, size, np.int64(0))
         elif inputs.is_last[run] != 0:
             size -= 1
             inputs.heap[0] = inputs.heap[size]
-            _sift_down(inputs, size, 0)
+            _sift_down(inputs, size, np.int64(0))
         else:
             state[RUN] = run
             status = NEED_INPUT

@@ -117,7 +117,7 @@ def _merge_sort(slots, arena, rows, scratch, first, last):
 def order_equal_prefixes(slots, arena, prefixes, rows, scratch):
     """``prefixes`` is sorted and ``rows`` follows it: finish the order inside each stretch of equal prefixes."""
     n = rows.size
-    first = 0
+    first = np.int64(0)
     while first < n:
         last = first + 1
         while last < n and prefixes[last] == prefixes[first]:
