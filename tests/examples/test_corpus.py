@@ -35,14 +35,14 @@ def assert_same_tree(built: Path, bundled: Path) -> None:
 
 
 def rows(name: str) -> list[dict]:
-    return [json.loads(line) for line in (CORPUS / "udhr" / name).read_text("utf-8").splitlines()]
+    return [json.loads(line) for line in (CORPUS / name).read_text("utf-8").splitlines()]
 
 
 def test_pages_and_mirror_are_rebuilt_byte_for_byte(build, tmp_path):
     build.build_pages(tmp_path / "pages")
     assert_same_tree(tmp_path / "pages", CORPUS / "pages")
-    build.build_mirror(CORPUS / "code", tmp_path / "mirror")
-    assert_same_tree(tmp_path / "mirror", CORPUS / "code/mirror")
+    build.build_mirror(CORPUS / "udhr", CORPUS / "code", tmp_path / "mirror")
+    assert_same_tree(tmp_path / "mirror", CORPUS / "mirror")
 
 
 def test_declarations_are_rebuilt_byte_for_byte(build, tmp_path):
@@ -56,7 +56,7 @@ def test_declarations_are_rebuilt_byte_for_byte(build, tmp_path):
 def test_declarations_are_parallel(build):
     assert len(build.LANGUAGES) == 76
     for language in build.LANGUAGES:
-        found = rows(f"{language}.jsonl")
+        found = rows(f"udhr/{language}.jsonl")
         groups = [f"article-{n:02}" for n in range(1, 31)]
         assert [row["group"] for row in found][-30:] == groups
         assert [row["group"] for row in found][:-30] == ([] if language == "am" else ["preamble"])
@@ -65,13 +65,13 @@ def test_declarations_are_parallel(build):
         assert all(row["text"].endswith("\n") and len(row["text"]) > 20 for row in found)
 
 
-def test_variants_are_the_duplicates_the_readme_names():
-    variants = rows("variants.jsonl")
-    assert len(variants) == 57
-    for row in variants:
-        _, kind, language = row["id"].split("/")
+def test_the_mirror_has_the_duplicates_the_readme_names():
+    copies = rows("mirror/declarations.jsonl")
+    assert len(copies) == 57
+    for row in copies:
+        kind, language = row["id"].split("/")
         assert row["group"] is None
-        articles = {r["group"]: r["text"] for r in rows(f"{language}.jsonl")}
+        articles = {r["group"]: r["text"] for r in rows(f"udhr/{language}.jsonl")}
         if kind == "exact":
             assert row["text"] == articles["article-01"]
         elif kind == "spacing":
@@ -89,7 +89,7 @@ def test_the_crawl_has_the_records_the_readme_counts():
     assert len(list((CORPUS / "pages/site").rglob("*.html"))) == 20
 
 
-@pytest.mark.parametrize("path", sorted((CORPUS / "code").rglob("*.py")), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", sorted((CORPUS / "code").rglob("*.py")), ids=lambda path: path.stem)
 def test_the_python_programs_do_what_their_docstrings_say(path):
     spec = importlib.util.spec_from_file_location(f"sample_{path.stem}", path)
     module = importlib.util.module_from_spec(spec)

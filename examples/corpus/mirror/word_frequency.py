@@ -1,4 +1,4 @@
-"""Count the words of text files and print the most frequent words.
+"""Count the words of text files and print the commonest.
 
     python word_frequency.py --top 20 book.txt notes.txt
     cat book.txt | python word_frequency.py
@@ -36,10 +36,10 @@ def count(lines):
     return counter
 
 
-def most_common(counter, top):
+def ranking(counter, top):
     """Pairs (word, count), most frequent first, equal counts in alphabetical order.
 
-    >>> most_common(Counter({"b": 2, "a": 2, "c": 5}), 2)
+    >>> ranking(Counter({"b": 2, "a": 2, "c": 5}), 2)
     [('c', 5), ('a', 2)]
     """
     return sorted(counter.items(), key=lambda item: (-item[1], item[0]))[:top]
@@ -48,7 +48,7 @@ def most_common(counter, top):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("files", nargs="*", help="text files in UTF-8; standard input when there is none")
-    parser.add_argument("--top", type=int, default=10, help="how many words to print")
+    parser.add_argument("--top", type=int, default=20, help="how many words to print")
     arguments = parser.parse_args()
 
     total = Counter()
@@ -58,9 +58,9 @@ def main():
         with open(name, encoding="utf-8") as lines:
             total += count(lines)
 
-    width = max((len(word) for word, _ in most_common(total, arguments.top)), default=0)
+    width = max((len(word) for word, _ in ranking(total, arguments.top)), default=0)
     n_words = sum(total.values())
-    for word, n in most_common(total, arguments.top):
+    for word, n in ranking(total, arguments.top):
         print(f"{word:<{width}}  {n:>8,}  {n / n_words:7.2%}")
 
 
