@@ -1,1 +1,129 @@
 """Reading and writing tokenizer files, natively and for other libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tokctl.errors import ArtifactError, UsageError
+
+if TYPE_CHECKING:
+    from tokctl.tokenizer.tokenizer import Tokenizer
+
+EXPORTS: dict[str, str] = {
+    "huggingface": "tokctl.tokenizer.formats.huggingface:export",
+    "tiktoken": "tokctl.tokenizer.formats.tiktoken:export",
+}
+"""Export format -> the function that writes it."""
+
+_NATIVE = "tokctl.json"
+_HUGGINGFACE = "tokenizer.json"
+_MERGES = {"vocab.json": "merges.txt", "encoder.json": "vocab.bpe"}
+
+
+def load(
+    path: str | Path,
+    *,
+    pattern: str | None = None,
+    specials: Sequence[str] | Mapping[str, int] | None = None,
+    merges: str | Path | None = None,
+) -> Tokenizer:
+    """Read a tokenizer: a directory of tokctl's or Hugging Face's, or one file.
+
+    Files: ``tokctl.json``, ``tokenizer.json``, ``NAME.tiktoken`` (``pattern`` and ``specials`` as arguments or in
+    ``NAME.json``), a vocabulary with ``merges`` as argument or beside it (``vocab.json`` and ``merges.txt``,
+    ``encoder.json`` and ``vocab.bpe``). ``specials`` are names, or names with ids. Raises ArtifactError for a path that
+    is missing, ambiguous or of another kind, and for a broken or unsupported file: always with what was found.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise ArtifactError(f"there is no {path}", code="missing-file", file=str(path))
+    file = _pick(path) if path.is_dir() else path
+    if merges is not None or file.name in _MERGES:
+        from tokctl.tokenizer.formats.huggingface_load import load_vocab_and_merges
+
+        beside = file.with_name(_MERGES.get(file.name, "merges.txt"))
+        return load_vocab_and_merges(
+            file, Path(merges) if merges is not None else beside, pattern=pattern, specials=specials
+        )
+    if file.suffix == ".tiktoken":
+        from tokctl.tokenizer.formats import tiktoken
+
+        return tiktoken.load(file, pattern=pattern, specials=specials)
+    kind = _json_kind(file)
+    if pattern is not None or specials is not None:
+        raise UsageError(
+            f"{file.name} holds its own pattern and special tokens",
+            hint="leave pattern and specials out",
+            code="pattern-given",
+        )
+    if kind == "native":
+        from tokctl.tokenizer.formats import native
+
+        return native.load(file)
+    from tokctl.tokenizer.formats import huggingface_load
+
+    return huggingface_load.load(file)
+
+
+def _pick(directory: Path) -> Path:
+    """The tokenizer file of a directory."""
+    names = sorted(entry.name for entry in directory.iterdir())
+    found = [name for name in (_NATIVE, _HUGGINGFACE) if name in names]
+    found += [name for name in names if name.endswith(".tiktoken")]
+    if not found:  # tokenizer.json says all that these two say
+        found = [name for name, beside in _MERGES.items() if name in names and beside in names]
+    if len(found) == 1:
+        return directory / found[0]
+    if found:
+        raise ArtifactError(
+            f"{directory} holds several tokenizers: {', '.join(found)}",
+            hint="name one of the files",
+            code="ambiguous-tokenizer",
+            file=str(directory),
+        )
+    shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+    nested = [name for name in names if (directory / name / _NATIVE).is_file()]
+    raise ArtifactError(
+        f"{directory} holds no tokenizer that tokctl reads; it holds {shown or 'nothing'}",
+        hint=f"name one of its directories: {', '.join(nested[:8])}"
+        if nested
+        else "a tokenizer directory holds tokctl.json",
+        code="no-tokenizer",
+        file=str(directory),
+    )
+
+
+def _json_kind(file: Path) -> str:
+    """``native`` or ``huggingface``, by what the file says."""
+    from tokctl.tokenizer.formats.json_reader import kind_of, read_json
+
+    others = {
+        ".model": "a SentencePiece model",
+        ".txt": "a text file, perhaps a WordPiece vocabulary",
+        ".bpe": "merges without their vocabulary",
+    }
+    if file.suffix in others or file.name == "tekken.json":
+        what = "a tekken vocabulary" if file.name == "tekken.json" else others[file.suffix]
+        raise ArtifactError(
+            f"{file.name} is {what}, which is not supported",
+            hint="tokctl reads tokctl.json, tokenizer.json, .tiktoken, and vocab.json with merges.txt",
+            code="unsupported",
+            file=str(file),
+        )
+    value = read_json(file)
+    if isinstance(value, dict):
+        if "format" in value:
+            return "native"
+        if "model" in value:
+            return "huggingface"
+        found = f"an object with {', '.join(map(repr, sorted(value)[:8])) or 'no members'}"
+    else:
+        found = kind_of(value)
+    raise ArtifactError(
+        f"{file.name} is no tokenizer: it holds {found}",
+        hint="for a vocabulary with merges pass merges=PATH" if isinstance(value, dict) else None,
+        code="unsupported",
+        file=str(file),
+    )

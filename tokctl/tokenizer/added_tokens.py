@@ -1,0 +1,244 @@
+"""Added tokens: spellings that are one token wherever a text may name them, found before any pre-tokenizing.
+
+The matching follows tokenizers: the tokens with ``normalized`` off are looked for first, in the whole text, the others
+in what is left; of those that start at one place the longest wins; a match that its ``single_word`` flag refuses is
+passed over whole; ``lstrip`` and ``rstrip`` extend a match over the white space beside it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tokctl.errors import UsageError
+
+if TYPE_CHECKING:
+    from tokctl.kernels.special_carve import Trie
+
+_SLICE_BYTES = 1 << 24
+_FOUND = 4096
+
+
+@dataclass(frozen=True)
+class AddedToken:
+    """A token outside the model. ``special``: a control token, which text may only name when allowed to."""
+
+    id: int
+    content: str
+    single_word: bool = False
+    lstrip: bool = False
+    rstrip: bool = False
+    normalized: bool = False
+    special: bool = True
+
+    @property
+    def spelling(self) -> bytes:
+        """The content in UTF-8."""
+        return self.content.encode()
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Documents cut at their added tokens, in order; int64[n] arrays.
+
+    ``tokens``: -1 for text, else the id of an added token. ``documents``: the document each piece belongs to.
+    """
+
+    starts: np.ndarray
+    stops: np.ndarray
+    tokens: np.ndarray
+    documents: np.ndarray
+
+
+def build_trie(spellings: Sequence[bytes]) -> Trie:
+    """The trie of ``spellings`` (distinct, not empty), which ``match_special`` walks; spelling i is number i."""
+    from tokctl.kernels.special_carve import Trie
+
+    classes = np.zeros(256, np.int16)
+    for n, byte in enumerate(sorted({byte for spelling in spellings for byte in spelling}), 1):
+        classes[byte] = n
+    n_classes = int(classes.max()) + 1
+    rows: list[dict[int, int]] = [{}]
+    ends: dict[int, int] = {}
+    for number, spelling in enumerate(spellings):
+        state = 0
+        for byte in spelling:
+            klass = int(classes[byte])
+            if klass not in rows[state]:
+                rows[state][klass] = len(rows)
+                rows.append({})
+            state = rows[state][klass]
+        ends[state] = number
+    table = np.zeros((len(rows), n_classes), np.int32)
+    for state, row in enumerate(rows):
+        for klass, following in row.items():
+            table[state, klass] = following
+    special = np.full(len(rows), -1, np.int32)
+    for state, number in ends.items():
+        special[state] = number
+    return Trie(classes, table, special)
+
+
+class AddedTokenMatcher:
+    """Finds a set of added tokens in text."""
+
+    def __init__(self, tokens: Iterable[AddedToken], unicode_version: str) -> None:
+        ordered = sorted(tokens, key=lambda token: token.id)
+        self._rounds = [
+            (group, build_trie([token.spelling for token in group]))
+            for group in ([t for t in ordered if not t.normalized], [t for t in ordered if t.normalized])
+            if group
+        ]
+        self._unicode_version = unicode_version
+
+    def cut(self, data: np.ndarray, pieces: Pieces) -> Pieces:
+        """Cut the text pieces of ``data uint8[]`` further, at the tokens found in them."""
+        for group, trie in self._rounds:
+            found = _find(trie, data, pieces)
+            if len(found):
+                pieces = self._apply(group, data, pieces, found)
+        return pieces
+
+    def _apply(self, group: list[AddedToken], data: np.ndarray, pieces: Pieces, found: np.ndarray) -> Pieces:
+        """The pieces with the matches ``found int64[n, 4]`` (piece, start, stop, number in the group) cut out."""
+        rows: list[tuple[int, int, int, int]] = []
+        bounds = np.searchsorted(found[:, 0], np.arange(len(pieces.starts) + 1)).tolist()
+        columns = (pieces.starts.tolist(), pieces.stops.tolist(), pieces.tokens.tolist(), pieces.documents.tolist())
+        for i, (low, high, token, document) in enumerate(zip(*columns, strict=True)):
+            if bounds[i] == bounds[i + 1]:
+                rows.append((low, high, token, document))
+                continue
+            done = low
+            for _, start, stop, number in found[bounds[i] : bounds[i + 1]].tolist():
+                added = group[number]
+                if added.single_word and (
+                    _is_word_before(data, low, start, self._unicode_version)
+                    or _is_word_after(data, stop, high, self._unicode_version)
+                ):
+                    continue
+                if added.lstrip:
+                    start = max(_space_start(data, low, start, self._unicode_version), done)
+                start = max(start, done)
+                if added.rstrip:
+                    stop = _space_stop(data, stop, high, self._unicode_version)
+                if done < start:
+                    rows.append((done, start, -1, document))
+                rows.append((start, max(stop, start), added.id, document))
+                done = max(stop, start)
+            if done < high:
+                rows.append((done, high, -1, document))
+        table = np.array(rows, np.int64).reshape(-1, 4)
+        starts, stops, tokens, documents = (np.ascontiguousarray(table[:, k]) for k in range(4))
+        return Pieces(starts, stops, tokens, documents)
+
+
+def first_spelling(trie: Trie, data: np.ndarray, pieces: Pieces) -> tuple[int, int, int] | None:
+    """``(piece, start, number)`` of the first spelling in the text pieces, or None."""
+    found = _find(trie, data, pieces, limit=1)
+    return (int(found[0, 0]), int(found[0, 1]), int(found[0, 3])) if len(found) else None
+
+
+def _find(trie: Trie, data: np.ndarray, pieces: Pieces, limit: int | None = None) -> np.ndarray:
+    """Matches in the text pieces in order: ``int64[n, 4]`` of piece, start, stop, number of the spelling."""
+    from tokctl.kernels.added_match import POSITION, SEGMENT, find_spellings
+
+    parts: list[np.ndarray] = []
+    n_pieces = len(pieces.starts)
+    cursor = np.zeros(2, np.int64)
+    cursor[POSITION] = pieces.starts[0] if n_pieces else 0
+    buffer = np.empty((limit or _FOUND, 4), np.int64)
+    while cursor[SEGMENT] < n_pieces:
+        n = find_spellings(trie, data, pieces.starts, pieces.stops, pieces.tokens, cursor, buffer, _SLICE_BYTES)
+        if n:
+            parts.append(buffer[:n].copy())
+        if limit is not None and n:
+            break
+    return np.concatenate(parts) if parts else np.empty((0, 4), np.int64)
+
+
+def check_spellings(names: Sequence[str], *, of: str = "special token") -> None:
+    """UsageError for a name that is empty, comes twice, or is no valid Unicode text."""
+    seen: set[str] = set()
+    for name in names:
+        if not isinstance(name, str):
+            raise UsageError(f"a {of} is a string, not {name!r}", code="special-not-text")
+        if not name:
+            raise UsageError(f"a {of} is empty", hint="give it a spelling", code="empty-special")
+        if name in seen:
+            raise UsageError(f"the {of} {name!r} is given twice", hint="name each one once", code="duplicate-special")
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise UsageError(f"the {of} {name!r} holds a lone surrogate", code="special-not-text") from None
+        seen.add(name)
+
+
+@functools.lru_cache(maxsize=4)
+def _flags(unicode_version: str) -> tuple[np.ndarray, np.ndarray]:
+    """``bool[0x110000]`` twice: what ``\\w`` and ``\\s`` match, by the regular expressions of UTS 18 annex C."""
+    from tokctl.tokenizer import unicode_tables
+
+    table = unicode_tables.load(unicode_version)
+    n = unicode_tables.N_CODE_POINTS
+    names = np.array(unicode_tables.CATEGORIES)[table.category_values]
+    is_word_category = np.isin(names, ["Mn", "Mc", "Me", "Nd", "Pc"])
+    lengths = np.diff(np.append(table.category_starts, n))
+    word = np.repeat(is_word_category, lengths)
+    space = np.zeros(n, np.bool_)
+    for flags, bounds in ((word, table.alphabetic), (word, table.join_control), (space, table.white_space)):
+        for low, high in bounds.reshape(-1, 2).tolist():
+            flags[low:high] = True
+    return word, space
+
+
+def _point_before(data: np.ndarray, low: int, position: int) -> tuple[int, int] | None:
+    """``(code point, where it starts)`` of the character that ends at ``position``; None where there is none."""
+    for start in range(position - 1, max(low, position - 4) - 1, -1):
+        if data[start] & 0xC0 != 0x80:
+            try:
+                return ord(data[start:position].tobytes().decode()), start
+            except (UnicodeDecodeError, TypeError):
+                return None
+    return None
+
+
+def _point_after(data: np.ndarray, position: int, high: int) -> tuple[int, int] | None:
+    """``(code point, where it stops)`` of the character that starts at ``position``; None where there is none."""
+    if position >= high:
+        return None
+    lead = int(data[position])
+    length = 1 if lead < 0x80 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
+    try:
+        return ord(data[position : min(position + length, high)].tobytes().decode()), position + length
+    except (UnicodeDecodeError, TypeError):
+        return None
+
+
+def _is_word_before(data: np.ndarray, low: int, position: int, version: str) -> bool:
+    found = _point_before(data, low, position)
+    return found is not None and bool(_flags(version)[0][found[0]])
+
+
+def _is_word_after(data: np.ndarray, position: int, high: int, version: str) -> bool:
+    found = _point_after(data, position, high)
+    return found is not None and bool(_flags(version)[0][found[0]])
+
+
+def _space_start(data: np.ndarray, low: int, position: int, version: str) -> int:
+    """Where the white space that ends at ``position`` starts."""
+    space = _flags(version)[1]
+    while (found := _point_before(data, low, position)) is not None and space[found[0]]:
+        position = found[1]
+    return position
+
+
+def _space_stop(data: np.ndarray, position: int, high: int, version: str) -> int:
+    """Where the white space that starts at ``position`` stops."""
+    space = _flags(version)[1]
+    while (found := _point_after(data, position, high)) is not None and space[found[0]]:
+        position = found[1]
+    return position

@@ -1,0 +1,110 @@
+"""Byte-level BPE as vocabularies spell it: each byte one printable character (GPT-2), merges as pairs of spellings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from tokctl.errors import ArtifactError
+from tokctl.kernels._boundary import writable_view
+from tokctl.tokenizer.byte_order import CHAR_TO_BYTE, spell_bytes
+from tokctl.tokenizer.models.bpe import BPE
+from tokctl.tokenizer.vocabulary import Vocabulary
+
+MAX_ID = 1 << 24  # an id above this is a broken file, not a vocabulary
+
+
+def read_model(
+    vocab: Mapping[str, int], merges: Iterable[tuple[str, str]], *, whole_words: bool, added: Iterable[str] = ()
+) -> BPE:
+    """The model of spelled tokens (spelling -> id) and spelled merges in rank order.
+
+    A token in ``added``, or with a character that spells no byte, is text that is only decoded. Of a merge that comes
+    twice the last place counts, as in tokenizers. Raises ArtifactError for an id that comes twice or is out of range,
+    a merge of unknown tokens, and one whose result is no token.
+    """
+    tokens, literals = _spelled_tokens(vocab, frozenset(added))
+    vocabulary = Vocabulary.from_tokens(tokens, literals)
+    literal_ids = set(literals)
+    ranked: dict[tuple[int, int], int] = {}
+    for rank, (left, right) in enumerate(merges):
+        for side in (left, right):
+            if side not in vocab:
+                raise ArtifactError(
+                    f"merge {rank} ({left!r} {right!r}) uses {side!r}, which is not in the vocabulary",
+                    code="merge-unknown-token",
+                )
+        if left + right not in vocab:
+            raise ArtifactError(
+                f"merge {rank} ({left!r} {right!r}) makes {left + right!r}, which is not in the vocabulary",
+                code="merge-without-token",
+            )
+        pair = vocab[left], vocab[right]
+        if literal_ids.intersection((*pair, vocab[left + right])):
+            raise ArtifactError(f"merge {rank} ({left!r} {right!r}) is not of bytes", code="merge-not-bytes")
+        ranked.pop(pair, None)
+        ranked[pair] = vocab[left + right]
+    pairs = np.array(list(ranked), np.int32).reshape(-1, 2)
+    merged = np.array(list(ranked.values()), np.int32)
+    return BPE(vocabulary, writable_view(pairs), merged, whole_words)
+
+
+def _spelled_tokens(vocab: Mapping[str, int], added: frozenset[str]) -> tuple[list[bytes | None], list[int]]:
+    size = 0
+    for spelling, token_id in vocab.items():
+        if type(token_id) is not int or not 0 <= token_id < MAX_ID:
+            raise ArtifactError(f"the token {spelling!r} has the id {token_id!r}", code="bad-id")
+        size = max(size, token_id + 1)
+    tokens: list[bytes | None] = [None] * size
+    literals: list[int] = []
+    for spelling, token_id in vocab.items():
+        if tokens[token_id] is not None:
+            raise ArtifactError(f"two tokens have the id {token_id}; one is {spelling!r}", code="duplicate-id")
+        token, is_literal = _token_bytes(spelling, added)
+        tokens[token_id] = token
+        if is_literal:
+            literals.append(token_id)
+    return tokens, sorted(literals)
+
+
+def _token_bytes(spelling: str, added: frozenset[str]) -> tuple[bytes, bool]:
+    """The bytes of a spelled token, and whether it is text and not a spelling."""
+    if not spelling:
+        raise ArtifactError("the vocabulary holds an empty token", code="empty-token")
+    if spelling not in added:
+        try:
+            return bytes([CHAR_TO_BYTE[char] for char in spelling]), False
+        except KeyError:
+            pass
+    try:
+        return spelling.encode(), True
+    except UnicodeEncodeError:
+        raise ArtifactError(f"the token {spelling!r} holds a lone surrogate", code="bad-token") from None
+
+
+def spell_model(model: BPE) -> tuple[dict[str, int], list[tuple[str, str]]]:
+    """The vocabulary (spelling -> id) and merges in rank order of a model, for files of this kind.
+
+    The form in which ids are ranks has a merge for every split of a token; those of one token are in the order of
+    their left parts' ids. ArtifactError for a token that is only decoded and spells another one.
+    """
+    tokens = model.vocabulary.tokens()
+    literals = set(np.flatnonzero(model.vocabulary.kinds == 2).tolist())
+    spelled = [
+        "" if token is None else token.decode() if i in literals else spell_bytes(token)
+        for i, token in enumerate(tokens)
+    ]
+    vocab: dict[str, int] = {}
+    for token_id, spelling in enumerate(spelled):
+        if tokens[token_id] is not None and vocab.setdefault(spelling, token_id) != token_id:
+            raise ArtifactError(
+                f"ids {vocab[spelling]} and {token_id} would both be spelled {spelling!r}", code="spelling-clash"
+            )
+    if model.merges is not None:
+        pairs = model.merges.tolist()
+    else:
+        found = model.pairs
+        order = np.lexsort((found.left, found.ranks))
+        pairs = list(zip(found.left[order].tolist(), found.right[order].tolist(), strict=True))
+    return vocab, [(spelled[left], spelled[right]) for left, right in pairs]

@@ -1,0 +1,379 @@
+"""Reading byte-level BPE from ``tokenizer.json``, or from ``vocab.json`` and ``merges.txt``.
+
+What a file asks for is followed or refused by name; only what can't change an id or a text is passed over, with a
+notice. Ids are those that the tokenizers library would give: it finds an added token's id by its spelling and numbers
+the ones it doesn't find after the vocabulary, whatever the file says.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tokctl.errors import ArtifactError, UsageError
+from tokctl.tokenizer.added_tokens import AddedToken
+from tokctl.tokenizer.byte_order import CHAR_TO_BYTE
+from tokctl.tokenizer.formats.byte_level import read_model
+from tokctl.tokenizer.formats.disjoint import check_disjoint
+from tokctl.tokenizer.formats.huggingface import CONFIG_NAME, FILE_NAME
+from tokctl.tokenizer.formats.json_reader import Reader, kind_of, read_file, read_json
+from tokctl.tokenizer.pre_tokenizers.patterns import NAMED
+from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
+from tokctl.tokenizer.template import Piece, Template
+from tokctl.tokenizer.tokenizer import Tokenizer
+
+_MATCH_EVERYTHING = frozenset(patterns[0] for name, patterns in NAMED.items() if len(patterns) == 1)
+_NONE = (type(None),)
+
+
+def load(path: Path) -> Tokenizer:
+    """Read ``tokenizer.json`` (or its directory); ``tokenizer_config.json`` beside it names bos and eos."""
+    if path.is_dir():
+        path = path / FILE_NAME
+    reader = Reader(read_json(path), path)
+    notices: list[str] = []
+    try:
+        _refuse_normalizer(reader)
+        patterns = _patterns(reader)
+        pre_tokenizer = PreTokenizer.from_patterns(patterns)
+        if pre_tokenizer.notice:
+            notices.append(pre_tokenizer.notice)
+        tokens = [Reader(value, path, f"$.added_tokens[{i}]") for i, value in enumerate(_list(reader, "added_tokens"))]
+        added = [_added(token) for token in tokens]
+        model_json = reader.object("model")
+        vocab = _vocab(model_json)
+        _refuse_model_options(model_json, vocab)
+        model = read_model(
+            vocab,
+            _merges(model_json),
+            whole_words=model_json.take("ignore_merges", bool, default=False),
+            added=[token.content for token in added],
+        )
+        _refuse_decoder(reader)
+        for name in ("padding", "truncation"):
+            if reader.value.get(name) is not None:
+                notices.append(f"the file's {name} is not followed: every text is encoded whole")
+        numbered = _number(added, vocab, notices)
+        template = _template(reader)
+        bos, eos = _bos_eos(path.parent / CONFIG_NAME, template, numbered)
+        tokenizer = Tokenizer(pre_tokenizer, model, tuple(numbered), bos, eos, template, tuple(notices))
+        check_disjoint(tokenizer)
+    except ArtifactError as error:
+        if error.where.file is None:
+            raise ArtifactError(error.message, hint=error.hint, code=error.code, file=str(path)) from None
+        raise
+    except UsageError as error:  # a pattern that isn't one
+        raise ArtifactError(
+            f"$.pre_tokenizer: {error.message}", hint=error.hint, code=error.code, file=str(path)
+        ) from None
+    return tokenizer
+
+
+def load_vocab_and_merges(
+    vocab_path: Path,
+    merges_path: Path,
+    *,
+    pattern: str | None = None,
+    specials: Sequence[str] | Mapping[str, int] | None = None,
+) -> Tokenizer:
+    """Read GPT-2's two files (also named ``encoder.json`` and ``vocab.bpe``); the pattern is gpt2 unless given.
+
+    Tokens of the vocabulary that are neither a byte nor made by a merge are control tokens: text can't become them.
+    ``specials`` names further ones, by spelling (numbered after the vocabulary) or as spelling -> id.
+    """
+    value = read_json(vocab_path)
+    if not isinstance(value, dict):
+        raise ArtifactError(
+            f"the vocabulary is {kind_of(value)}, not an object", code="wrong-shape", file=str(vocab_path)
+        )
+    vocab = _checked_vocab(value, vocab_path)
+    merges = []
+    for row, line in enumerate(_text(merges_path).split("\n")):
+        if not line or (row == 0 and line.startswith("#version")):
+            continue
+        fields = line.rstrip("\r").split(" ")
+        if len(fields) != 2 or not all(fields):
+            raise ArtifactError(
+                f"line {row + 1} is no merge: {line!r}", code="bad-merges", file=str(merges_path), row=row
+            )
+        merges.append((fields[0], fields[1]))
+    made = {left + right for left, right in merges}
+    control = {s: i for s, i in vocab.items() if s not in made and not (len(s) == 1 and s in CHAR_TO_BYTE)}
+    if specials is not None:
+        size = max(vocab.values(), default=-1) + 1
+        new = [name for name in specials if name not in vocab]
+        named = specials if isinstance(specials, Mapping) else {name: size + k for k, name in enumerate(new)}
+        for name in specials:
+            control[name] = vocab.get(name, named.get(name, -1))
+    try:
+        model = read_model(vocab, merges, whole_words=False, added=control)
+        added = tuple(AddedToken(token_id, name) for name, token_id in control.items())
+        notices = (
+            (f"control tokens by their place in the vocabulary: {', '.join(map(repr, control))}",) if control else ()
+        )
+        tokenizer = Tokenizer(PreTokenizer.from_pattern(pattern or "gpt2"), model, added, notices=notices)
+        check_disjoint(tokenizer)
+    except ArtifactError as error:
+        raise ArtifactError(error.message, hint=error.hint, code=error.code, file=str(vocab_path)) from None
+    return tokenizer
+
+
+def _unsupported(what: str, found: Any) -> ArtifactError:
+    return ArtifactError(
+        f"{what} is not supported: found {found}",
+        hint="tokctl reads byte-level BPE: Split, Digits and ByteLevel pre-tokenizers, no normalizer",
+        code="unsupported",
+    )
+
+
+def _list(reader: Reader, key: str) -> list[Any]:
+    return reader.take(key, (list, *_NONE), default=[]) or []
+
+
+def _text(path: Path) -> str:
+    try:
+        return read_file(path).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ArtifactError(
+            f"not UTF-8 at byte {error.start}", code="bad-merges", file=str(path), offset=error.start
+        ) from None
+
+
+def _kind(value: Any) -> str:
+    return value.get("type", "an object without a type") if isinstance(value, dict) else kind_of(value)
+
+
+def _refuse_normalizer(reader: Reader) -> None:
+    """Nothing but no normalizer at all, or an empty sequence of them."""
+
+    def steps(value: Any) -> list[Any]:
+        if value is None:
+            return []
+        if _kind(value) == "Sequence":
+            return [step for part in value.get("normalizers") or [] for step in steps(part)]
+        return [value]
+
+    found = steps(reader.value.get("normalizer"))
+    if found:
+        raise _unsupported("the normalizer", ", ".join(_kind(step) for step in found))
+
+
+def _patterns(reader: Reader) -> tuple[str, ...]:
+    """The split patterns of a pre-tokenizer that ends in ByteLevel."""
+
+    def steps(value: Any) -> list[Any]:
+        if value is None:
+            return []
+        if _kind(value) == "Sequence":
+            return [step for part in value.get("pretokenizers") or [] for step in steps(part)]
+        return [value]
+
+    found = steps(reader.value.get("pre_tokenizer"))
+    kinds = [_kind(step) for step in found]
+    if kinds.count("ByteLevel") != 1 or kinds[-1] != "ByteLevel":
+        raise _unsupported("the pre-tokenizer (it must end in ByteLevel)", ", ".join(kinds) or "none")
+    patterns = [_split_pattern(step) for step in found[:-1]]
+    last = found[-1]
+    if last.get("add_prefix_space", True):
+        raise _unsupported("the pre-tokenizer", "ByteLevel with add_prefix_space")
+    if last.get("use_regex", True):
+        patterns.append(NAMED["gpt2"][0])
+    return tuple(patterns)
+
+
+def _split_pattern(step: dict[str, Any]) -> str:
+    kind = _kind(step)
+    if kind == "Digits":  # Rust's char::is_numeric: Nd, Nl and No
+        return r"\p{N}" if step.get("individual_digits", False) else r"\p{N}+"
+    if kind != "Split":
+        raise _unsupported("the pre-tokenizer", kind)
+    given = step.get("pattern")
+    given = given if isinstance(given, dict) else {}
+    if isinstance(given.get("Regex"), str):
+        pattern = given["Regex"]
+    elif isinstance(given.get("String"), str):
+        pattern = re.escape(given["String"])
+    else:
+        raise _unsupported("the pre-tokenizer", f"Split with the pattern {step.get('pattern')!r}")
+    behavior, invert = step.get("behavior"), step.get("invert", False)
+    # Keeping only the matches is cutting them out where the pattern leaves nothing between two matches.
+    keeps_matches = behavior == "Removed" and invert is True and pattern in _MATCH_EVERYTHING
+    # What lies between two matches stays together either way.
+    if not keeps_matches and behavior != "Isolated":
+        raise _unsupported("the pre-tokenizer", f"Split with behavior {behavior}" + (", inverted" if invert else ""))
+    return pattern
+
+
+def _vocab(model: Reader) -> dict[str, int]:
+    kind = model.take("type", str, default="BPE" if "merges" in model.value else "unknown")
+    if kind != "BPE":
+        raise _unsupported("the model", kind)
+    return _checked_vocab(model.take("vocab", dict), model.path)
+
+
+def _checked_vocab(value: dict[str, Any], path: Path) -> dict[str, int]:
+    for spelling, token_id in value.items():
+        if type(token_id) is not int:
+            raise ArtifactError(
+                f"the token {spelling!r} has {kind_of(token_id)} for an id", code="wrong-shape", file=str(path)
+            )
+    return value
+
+
+def _refuse_model_options(model: Reader, vocab: dict[str, int]) -> None:
+    """Options that would change an id. With all 256 bytes in the vocabulary nothing is unknown to the model."""
+    for option in ("dropout", "continuing_subword_prefix", "end_of_word_suffix"):
+        if model.value.get(option) not in (None, "", 0, 0.0):
+            raise _unsupported("the model", f"BPE with {option} {model.value[option]!r}")
+    if all(char in vocab for char in CHAR_TO_BYTE):
+        return
+    for option in ("unk_token", "byte_fallback"):
+        if model.value.get(option):
+            raise _unsupported("the model", f"BPE with {option} {model.value[option]!r} and without all 256 bytes")
+
+
+def _merges(model: Reader) -> list[tuple[str, str]]:
+    merges = []
+    for rank, merge in enumerate(model.take("merges", list)):
+        fields = merge.split(" ") if isinstance(merge, str) else merge
+        if (
+            not isinstance(fields, list)
+            or len(fields) != 2
+            or not all(isinstance(side, str) and side for side in fields)
+        ):
+            raise model.error(f"$.model.merges[{rank}] is no pair of tokens: {merge!r}", code="bad-merges")
+        merges.append((fields[0], fields[1]))
+    return merges
+
+
+def _refuse_decoder(reader: Reader) -> None:
+    """ByteLevel decodes exactly; without a decoder tokens would be joined by spaces, unspelled."""
+
+    def steps(value: Any) -> list[str]:
+        if _kind(value) == "Sequence":
+            return [kind for part in value.get("decoders") or [] for kind in steps(part)]
+        return [_kind(value)]
+
+    found = steps(reader.value.get("decoder"))
+    if found != ["ByteLevel"]:
+        raise _unsupported("the decoder", ", ".join(found) or "none")
+
+
+def _added(reader: Reader) -> AddedToken:
+    flags = {name: reader.take(name, bool, default=False) for name in ("single_word", "lstrip", "rstrip", "special")}
+    normalized = reader.take("normalized", bool, default=not flags["special"])
+    content = reader.take("content", str)
+    try:
+        content.encode()
+    except UnicodeEncodeError:
+        raise reader.error(f"{reader.where}.content holds a lone surrogate", code="bad-token") from None
+    if not content:
+        raise reader.error(f"{reader.where}.content is empty", code="added-token")
+    return AddedToken(reader.take("id", int), content, normalized=normalized, **flags)
+
+
+def _number(added: list[AddedToken], vocab: dict[str, int], notices: list[str]) -> list[AddedToken]:
+    """The added tokens with the ids that tokenizers gives them."""
+    numbered: dict[str, AddedToken] = {}
+    highest = -1
+    for token in added:
+        if token.content in numbered:
+            continue
+        token_id = vocab.get(token.content)
+        if token_id is None:
+            token_id = highest + 1 if highest >= len(vocab) or not vocab else len(vocab)
+        if token_id != token.id:
+            notices.append(
+                f"the added token {token.content!r} has id {token_id}, as in tokenizers, although the file says {token.id}"
+            )
+        highest = max(highest, token_id)
+        numbered[token.content] = replace(token, id=token_id)
+    return list(numbered.values())
+
+
+def _template(reader: Reader) -> Template:
+    """The post-processor, or the sequence of them, as one template."""
+    template = Template()
+    value = reader.value.get("post_processor")
+    steps = [] if value is None else [value]
+    if isinstance(value, dict) and _kind(value) == "Sequence":
+        steps = value.get("processors") or []
+    has_places = False
+    for step in steps:
+        kind = _kind(step)
+        if kind in ("TemplateProcessing", "RobertaProcessing", "BertProcessing"):
+            if has_places:
+                raise _unsupported("the post-processor", "two templates in sequence")
+            has_places = True
+        if kind == "ByteLevel":
+            template = _with_trim(template, step)
+        elif kind == "TemplateProcessing":
+            names = _template_names(step)
+            single, pair = _places(step.get("single"), names), _places(step.get("pair"), names)
+            template = replace(template, single=single, pair=pair)
+        elif kind in ("RobertaProcessing", "BertProcessing"):
+            template = _pair_of_ends(template, step, kind)
+        else:
+            raise _unsupported("the post-processor", kind)
+    if not template.is_valid():
+        raise _unsupported("the post-processor", "a template that does not hold each sequence once")
+    return template
+
+
+def _with_trim(template: Template, step: dict[str, Any]) -> Template:
+    if not step.get("trim_offsets", True):
+        return template
+    return replace(template, trim_offsets=True, trim_keeps_first=bool(step.get("add_prefix_space", True)))
+
+
+def _pair_of_ends(template: Template, step: dict[str, Any], kind: str) -> Template:
+    try:
+        cls, sep = int(step["cls"][1]), int(step["sep"][1])
+    except (KeyError, IndexError, TypeError, ValueError):
+        raise _unsupported("the post-processor", f"{kind} without cls and sep") from None
+    first = (Piece(cls), Piece("A"), Piece(sep))
+    if kind == "RobertaProcessing":
+        return _with_trim(replace(template, single=first, pair=(*first, Piece(sep), Piece("B"), Piece(sep))), step)
+    return replace(template, single=first, pair=(*first, Piece("B", 1), Piece(sep, 1)))
+
+
+def _template_names(step: dict[str, Any]) -> dict[str, list[int]]:
+    names = step.get("special_tokens") or {}
+    try:
+        return {str(name): [int(i) for i in value["ids"]] for name, value in names.items()}
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise _unsupported("the post-processor", "TemplateProcessing with unreadable special_tokens") from None
+
+
+def _places(value: Any, names: dict[str, list[int]]) -> tuple[Piece, ...]:
+    pieces: list[Piece] = []
+    for place in value if isinstance(value, list) else []:
+        try:
+            if "Sequence" in place:
+                pieces.append(Piece(str(place["Sequence"]["id"]), int(place["Sequence"]["type_id"])))
+            else:
+                type_id = int(place["SpecialToken"]["type_id"])
+                pieces += [Piece(i, type_id) for i in names[place["SpecialToken"]["id"]]]
+        except (KeyError, TypeError, ValueError):
+            raise _unsupported("the post-processor", f"TemplateProcessing with the place {place!r}") from None
+    return tuple(pieces)
+
+
+def _bos_eos(config: Path, template: Template, added: list[AddedToken]) -> tuple[str | None, str | None]:
+    """The names in ``tokenizer_config.json``; without that file, what the template puts first and last."""
+    names = {token.content for token in added}
+    by_id = {token.id: token.content for token in added}
+    if config.is_file():
+        value = read_json(config)
+        found = []
+        for key in ("bos_token", "eos_token"):
+            name = value.get(key) if isinstance(value, dict) else None
+            name = name.get("content") if isinstance(name, dict) else name
+            found.append(name if name in names else None)
+        return found[0], found[1]
+    bos = by_id.get(template.prefix[0]) if template.prefix else None
+    eos = by_id.get(template.suffix[-1]) if template.suffix else None
+    return bos, eos

@@ -1,0 +1,445 @@
+"""Tokenizer: normalizer, pre-tokenizer, model, post-processor, decoder and added tokens, as one value.
+
+The normalizer is none so far: text is encoded as it is, and decoding gives back exactly its bytes.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tokctl.errors import ArtifactError, DataError, UsageError
+from tokctl.kernels._boundary import bytes_view, writable_view
+from tokctl.tokenizer.added_tokens import AddedToken, AddedTokenMatcher, Pieces, build_trie, first_spelling
+from tokctl.tokenizer.encoding import Encoding, FlatEncoding, check_unit, in_code_points, trim_spaces
+from tokctl.tokenizer.models.bpe import BPE
+from tokctl.tokenizer.models.bpe_encoder import BPEEncoder
+from tokctl.tokenizer.template import NOTHING_ADDED, Template
+from tokctl.tokenizer.texts import flatten, utf8
+from tokctl.tokenizer.vocabulary import UNUSED, Vocabulary
+
+if TYPE_CHECKING:
+    from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
+
+
+@dataclass(frozen=True, eq=False)
+class Tokenizer:
+    """Text to token ids and back. Frozen; threads may share one.
+
+    Texts are ``str`` or ``bytes`` (any bytes; UTF-8 is not required). What a text says never becomes a control token
+    unless ``allowed_special`` names it (an iterable of spellings, or ``"all"``); added tokens that are not special are
+    found always. ``special_in_text="error"`` refuses a text that spells a control token which is not allowed;
+    ``"ordinary"``, the default, encodes the spelling as text.
+
+    ``add_special_tokens`` puts the template's tokens around each text; ``bos`` and ``eos`` make sure that the text
+    begins and ends with that token, which is never put twice.
+    """
+
+    pre_tokenizer: PreTokenizer
+    model: BPE
+    added_tokens: tuple[AddedToken, ...] = ()
+    bos_token: str | None = None
+    eos_token: str | None = None
+    template: Template = NOTHING_ADDED
+    notices: tuple[str, ...] = field(default=(), compare=False)
+    """What a loaded file holds that this tokenizer doesn't follow, or follows in another way."""
+
+    def __post_init__(self) -> None:
+        tokens = sorted(self.added_tokens, key=lambda token: token.id)
+        object.__setattr__(self, "added_tokens", tuple(tokens))
+        by_content: dict[str, int] = {}
+        for token in tokens:
+            if not token.content or token.id < 0:
+                raise ArtifactError(
+                    f"the added token {token.content!r} (id {token.id}) is not valid", code="added-token"
+                )
+            if token.content in by_content or token.id in self._added_by_id:
+                raise ArtifactError(
+                    f"the added token {token.content!r} (id {token.id}) comes twice", code="added-token"
+                )
+            by_content[token.content] = token.id
+            self._added_by_id[token.id] = token
+        for name in (self.bos_token, self.eos_token):
+            if name is not None and name not in by_content:
+                raise ArtifactError(f"{name!r} is no added token, so it can't be bos or eos", code="unknown-special")
+        unknown = sorted(i for i in self.template.ids if not self._is_known(i))
+        if unknown or not self.template.is_valid():
+            raise ArtifactError(f"the template is not valid (unknown ids: {unknown})", code="template")
+        control = frozenset(token.id for token in tokens if token.special)
+        for token_id in self.model.byte_ids[self.model.byte_ids >= 0].tolist():
+            if token_id in control:
+                spelled = self._added_by_id[token_id].content
+                raise ArtifactError(
+                    f"the control token {spelled!r} (id {token_id}) is a byte of the alphabet, so text would yield it",
+                    code="control-byte",
+                )
+        in_model = frozenset(i for i in control if i < len(self.model.vocabulary) and self.model.vocabulary.kinds[i])
+        if self.model.control_ids != in_model:
+            object.__setattr__(self, "model", replace(self.model, control_ids=in_model))
+
+    # -- what there is
+
+    @classmethod
+    def from_merges(
+        cls,
+        alphabet: Any,
+        merges: Iterable[Sequence[Any]],
+        specials: Sequence[str] = (),
+        pattern: str | None = None,
+        **options: Any,
+    ) -> Tokenizer:
+        """A tokenizer from its base tokens and merges, as ``layout.from_merges`` describes."""
+        from tokctl.tokenizer.layout import from_merges
+
+        return from_merges(alphabet, merges, specials, pattern, **options)
+
+    @cached_property
+    def _added_by_id(self) -> dict[int, AddedToken]:
+        return {}  # filled by __post_init__
+
+    def _is_known(self, token_id: int) -> bool:
+        kinds = self.model.vocabulary.kinds
+        return token_id in self._added_by_id or (0 <= token_id < len(kinds) and kinds[token_id] != UNUSED)
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """The bytes of every id, added tokens included (an added token's spelling wins over the model's)."""
+        tokens = self.model.vocabulary.tokens()
+        last = max((token.id for token in self.added_tokens), default=-1)
+        tokens += [None] * (last + 1 - len(tokens))
+        for token in self.added_tokens:
+            tokens[token.id] = token.spelling
+        return Vocabulary.from_tokens(tokens)
+
+    @property
+    def vocab_size(self) -> int:
+        """The number of ids: one more than the highest. Ids that stand for nothing count too (``unused_ids``)."""
+        return len(self.vocabulary)
+
+    @property
+    def unused_ids(self) -> list[int]:
+        """Ids below ``vocab_size`` that stand for nothing."""
+        return [int(i) for i in np.flatnonzero(self.vocabulary.kinds == UNUSED)]
+
+    def token_bytes(self, token_id: int) -> bytes:
+        """The bytes that one id decodes to; DataError for an id that stands for nothing."""
+        token_id = operator.index(token_id)
+        if not 0 <= token_id < self.vocab_size or self.vocabulary.kinds[token_id] == UNUSED:
+            raise self._unknown_id(token_id)
+        return self.vocabulary.token(token_id)
+
+    @cached_property
+    def special_ids(self) -> dict[str, int]:
+        """The control tokens: spelling -> id, in id order."""
+        return {token.content: token.id for token in self.added_tokens if token.special}
+
+    def token_id(self, name: str) -> int:
+        """The id of an added token by its spelling; UsageError if there is none."""
+        for token in self.added_tokens:
+            if token.content == name:
+                return token.id
+        raise UsageError(
+            f"there is no added token {name!r}",
+            hint=f"there are: {', '.join(map(repr, (t.content for t in self.added_tokens[:20]))) or 'none'}",
+            code="unknown-special",
+        )
+
+    # -- encoding
+
+    def encode(
+        self,
+        text: str | bytes,
+        *,
+        add_special_tokens: bool = False,
+        bos: bool = False,
+        eos: bool = False,
+        allowed_special: Iterable[str] | str = (),
+        special_in_text: str = "ordinary",
+    ) -> list[int]:
+        """The ids of one text. Raises DataError for a lone surrogate, a byte outside the alphabet, a refused special."""
+        ids, _ = self._encode(
+            _one_text(text), add_special_tokens, bos, eos, allowed_special, special_in_text, workers=1
+        )
+        return ids.tolist()
+
+    def encode_batch(self, texts: Any, *, workers: int = 1, **options: Any) -> list[list[int]]:
+        """The ids of each text; options as in ``encode``, texts and workers as in ``encode_flat``."""
+        ids, offsets = self.encode_flat(texts, workers=workers, **options)
+        flat, bounds = ids.tolist(), offsets.tolist()
+        return [flat[bounds[i] : bounds[i + 1]] for i in range(len(bounds) - 1)]
+
+    def encode_flat(
+        self,
+        texts: Any,
+        *,
+        add_special_tokens: bool = False,
+        bos: bool = False,
+        eos: bool = False,
+        allowed_special: Iterable[str] | str = (),
+        special_in_text: str = "ordinary",
+        workers: int = 1,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """``(ids uint32[n], offsets int64[m + 1])``: text i has ``ids[offsets[i]:offsets[i + 1]]``.
+
+        ``texts`` is an iterable of str or bytes or an Arrow string or binary array, which is read in place. ``workers``
+        threads share the work; their number changes no id. Errors name the text's row.
+        """
+        return self._encode(flatten(texts), add_special_tokens, bos, eos, allowed_special, special_in_text, workers)
+
+    def encode_with_offsets(self, text: str | bytes, unit: str = "raw_utf8_bytes", **options: Any) -> Encoding:
+        """The ids of one text with offsets in ``unit`` (encoding.UNITS) and masks; options as in ``encode``."""
+        return self._encode_offsets(_one_text(text), unit, **options).text(0)
+
+    def encode_flat_with_offsets(self, texts: Any, unit: str = "raw_utf8_bytes", **options: Any) -> FlatEncoding:
+        """``encode_with_offsets`` of many texts, as arrays; texts and options as in ``encode_flat``."""
+        return self._encode_offsets(flatten(texts), unit, **options)
+
+    def _encode(
+        self,
+        texts: tuple[np.ndarray, np.ndarray],
+        add_special_tokens: bool,
+        bos: bool,
+        eos: bool,
+        allowed_special: Iterable[str] | str,
+        special_in_text: str,
+        workers: int,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        data, offsets = texts
+        pieces, _ = self._pieces(data, offsets, add_special_tokens, bos, eos, allowed_special, special_in_text)
+        ids, n_ids = self._run(data, offsets, pieces, workers)
+        return ids, _document_offsets(pieces, n_ids, len(offsets) - 1)
+
+    def _encode_offsets(
+        self,
+        texts: tuple[np.ndarray, np.ndarray],
+        unit: str,
+        *,
+        add_special_tokens: bool = False,
+        bos: bool = False,
+        eos: bool = False,
+        allowed_special: Iterable[str] | str = (),
+        special_in_text: str = "ordinary",
+        workers: int = 1,
+    ) -> FlatEncoding:
+        check_unit(unit)
+        data, offsets = texts
+        pieces, is_added = self._pieces(data, offsets, add_special_tokens, bos, eos, allowed_special, special_in_text)
+        ids, n_ids = self._run(data, offsets, pieces, workers)
+        owner = np.repeat(np.arange(len(n_ids)), n_ids)
+        is_text = pieces.tokens[owner] < 0
+        lengths = np.where(is_text, self.vocabulary.lengths[ids], (pieces.stops - pieces.starts)[owner])
+        base = offsets[0] if len(offsets) > 1 else 0
+        stops = np.cumsum(lengths) + base
+        starts = stops - lengths
+        added = is_added[owner]
+        documents = pieces.documents[owner]
+        if self.template.trim_offsets:
+            is_first = is_text & (starts == offsets[documents])
+            keeps = is_first if self.template.trim_keeps_first else np.zeros(len(ids), np.bool_)
+            starts, stops = trim_spaces(data, starts, stops, is_text, keeps)
+        if unit == "raw_utf8_bytes":
+            starts, stops = starts - offsets[documents], stops - offsets[documents]
+        else:
+            starts, stops = in_code_points(data, offsets, starts, stops)
+        starts[added] = 0
+        stops[added] = 0
+        special = np.zeros(max(self.vocab_size, 1), np.uint8)
+        special[list(self.special_ids.values())] = 1
+        mask = np.where(is_text, 0, special[ids]).astype(np.uint8)
+        sequence_ids = np.where(added, -1, 0).astype(np.int8)
+        return FlatEncoding(ids, starts, stops, mask, sequence_ids, _document_offsets(pieces, n_ids, len(offsets) - 1))
+
+    def _run(
+        self, data: np.ndarray, offsets: np.ndarray, pieces: Pieces, workers: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        if workers < 1:
+            raise UsageError(f"workers is at least 1, not {workers}", code="workers")
+        return self._encoder.encode(data, pieces, workers)
+
+    @cached_property
+    def _encoder(self) -> BPEEncoder:
+        return BPEEncoder(self.model, self.pre_tokenizer)
+
+    def _pieces(
+        self,
+        data: np.ndarray,
+        offsets: np.ndarray,
+        add_special_tokens: bool,
+        bos: bool,
+        eos: bool,
+        allowed_special: Iterable[str] | str,
+        special_in_text: str,
+    ) -> tuple[Pieces, np.ndarray]:
+        """The documents cut at their added tokens, with what goes around them; and which pieces were put around."""
+        n = len(offsets) - 1
+        allowed = self._allowed(allowed_special)
+        pieces = self.cut(data, offsets, allowed)
+        if special_in_text == "error":
+            self._refuse_specials(data, offsets, pieces, allowed)
+        elif special_in_text != "ordinary":
+            raise UsageError(
+                f"unknown policy for specials in text: {special_in_text!r}", hint="ordinary or error", code="policy"
+            )
+        before, after = self._around(add_special_tokens, bos, eos)
+        if not before and not after:
+            return pieces, np.zeros(len(pieces.starts), np.bool_)
+        documents = np.arange(n)
+        places = [(offsets[:-1], 0, token) for token in before] + [(offsets[1:], 2, token) for token in after]
+        starts = np.concatenate([pieces.starts, *(at for at, _, _ in places)])
+        stops = np.concatenate([pieces.stops, *(at for at, _, _ in places)])
+        tokens = np.concatenate([pieces.tokens, *(np.full(n, token, np.int64) for _, _, token in places)])
+        owners = np.concatenate([pieces.documents, *(documents for _ in places)])
+        rank = np.concatenate([np.ones(len(pieces.starts), np.int64), *(np.full(n, k) for _, k, _ in places)])
+        order = np.argsort(owners * 3 + rank, kind="stable")
+        return Pieces(starts[order], stops[order], tokens[order], owners[order]), rank[order] != 1
+
+    def cut(self, data: np.ndarray, offsets: np.ndarray, allowed_special: Iterable[str] | str = ()) -> Pieces:
+        """The texts ``data[offsets[i]:offsets[i + 1]]`` cut at the added tokens that they may name."""
+        n = len(offsets) - 1
+        pieces = Pieces(writable_view(offsets[:-1]), writable_view(offsets[1:]), np.full(n, -1, np.int64), np.arange(n))
+        matcher = self._matcher(self._allowed(allowed_special))
+        return pieces if matcher is None else matcher.cut(data, pieces)
+
+    def _around(self, add_special_tokens: bool, bos: bool, eos: bool) -> tuple[list[int], list[int]]:
+        before = list(self.template.prefix) if add_special_tokens else []
+        after = list(self.template.suffix) if add_special_tokens else []
+        for wanted, name, what in ((bos, self.bos_token, "bos"), (eos, self.eos_token, "eos")):
+            if wanted and name is None:
+                raise UsageError(
+                    f"this tokenizer names no {what} token",
+                    hint="its special tokens: " + (", ".join(map(repr, list(self.special_ids)[:20])) or "none"),
+                    code=f"no-{what}",
+                )
+        if bos and self.bos_token is not None and before[:1] != [self.token_id(self.bos_token)]:
+            before.insert(0, self.token_id(self.bos_token))
+        if eos and self.eos_token is not None and after[-1:] != [self.token_id(self.eos_token)]:
+            after.append(self.token_id(self.eos_token))
+        return before, after
+
+    def _allowed(self, names: Iterable[str] | str) -> frozenset[str]:
+        if isinstance(names, str):
+            if names != "all":
+                raise UsageError(
+                    f'allowed_special is a list of names or "all", not {names!r}',
+                    hint=f"write allowed_special=[{names!r}]",
+                    code="allowed-special",
+                )
+            return frozenset(self.special_ids)
+        allowed = frozenset(names)
+        unknown = sorted(allowed - self.special_ids.keys())
+        if unknown:
+            raise UsageError(
+                f"not a special token of this tokenizer: {', '.join(map(repr, unknown))}",
+                hint="its special tokens: " + (", ".join(map(repr, list(self.special_ids)[:20])) or "none"),
+                code="unknown-special",
+            )
+        return allowed
+
+    @cached_property
+    def _matchers(self) -> dict[frozenset[str], AddedTokenMatcher | None]:
+        return {}
+
+    def _matcher(self, allowed: frozenset[str]) -> AddedTokenMatcher | None:
+        if allowed not in self._matchers:
+            tokens = [token for token in self.added_tokens if not token.special or token.content in allowed]
+            self._matchers[allowed] = AddedTokenMatcher(tokens, self.pre_tokenizer.unicode_version) if tokens else None
+        return self._matchers[allowed]
+
+    def _refuse_specials(self, data: np.ndarray, offsets: np.ndarray, pieces: Pieces, allowed: frozenset[str]) -> None:
+        names = [name for name in self.special_ids if name not in allowed]
+        if not names:
+            return
+        found = first_spelling(build_trie([name.encode() for name in names]), data, pieces)
+        if found is None:
+            return
+        piece, start, number = found
+        row = int(pieces.documents[piece])
+        raise DataError(
+            f"the text spells the control token {names[number]!r}",
+            hint='allow it by name, or encode it as ordinary text with special_in_text="ordinary"',
+            code="special-in-text",
+            row=row,
+            offset=start - int(offsets[row]),
+        )
+
+    # -- decoding
+
+    def decode_bytes(self, ids: Any) -> bytes:
+        """The exact bytes of ids (a sequence or an integer array); DataError for an id that stands for nothing."""
+        from tokctl.kernels.bpe_encode import decode_ids
+
+        array = self._check_ids(ids)
+        out = np.empty(int(self.vocabulary.lengths[array].sum()), np.uint8)
+        decode_ids(array, self.vocabulary.data, self.vocabulary.offsets, out)
+        return out.tobytes()
+
+    def decode(self, ids: Any, errors: str = "replace") -> str:
+        """The text of ids. Bytes that are not UTF-8 become U+FFFD, or with ``errors="strict"`` raise DataError."""
+        if errors not in ("replace", "strict"):
+            raise UsageError(f"unknown error policy {errors!r}", hint="replace or strict", code="policy")
+        data = self.decode_bytes(ids)
+        try:
+            return data.decode("utf-8", errors)
+        except UnicodeDecodeError as error:
+            raise DataError(
+                f"the ids decode to bytes that are not UTF-8: {error.reason} at byte {error.start}",
+                hint='use decode_bytes, or errors="replace"',
+                code="invalid-utf8",
+                offset=error.start,
+            ) from None
+
+    def _check_ids(self, ids: Any) -> np.ndarray:
+        array = ids if isinstance(ids, np.ndarray) else np.array(list(ids))
+        if array.size == 0:
+            return np.empty(0, np.uint32)
+        if array.ndim != 1 or array.dtype.kind not in "iu":
+            raise DataError("token ids are whole numbers in one sequence", code="not-an-id")
+        wrong = (array < 0) | (array >= self.vocab_size)
+        if not wrong.any():
+            wrong = self.vocabulary.kinds[array] == UNUSED
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            raise self._unknown_id(int(array[at]), at)
+        return writable_view(array.astype(np.uint32, copy=False))
+
+    def _unknown_id(self, token_id: int, at: int | None = None) -> DataError:
+        place = "" if at is None else f" (number {at} of the ids)"
+        return DataError(
+            f"the id {token_id}{place} is not in the vocabulary",
+            hint=f"ids of this tokenizer are 0 to {self.vocab_size - 1}"
+            + (f", without {len(self.unused_ids)} unused ones" if self.unused_ids else ""),
+            code="unknown-id",
+        )
+
+    # -- identity
+
+    @cached_property
+    def semantic_hash(self) -> str:
+        """Digest of what this tokenizer does, wherever and however it is stored."""
+        from tokctl.artifacts.framed_hash import framed_sha256
+        from tokctl.tokenizer.formats.native import semantic_payload
+
+        return framed_sha256("tokenizer-semantic-v1", semantic_payload(self))
+
+    def save(self, path: str | Path) -> None:
+        """Write the native directory ``path`` (``tokctl.json`` and its self-test), replacing those two files."""
+        from tokctl.tokenizer.formats.native import save
+
+        save(self, Path(path))
+
+
+def _one_text(text: str | bytes) -> tuple[np.ndarray, np.ndarray]:
+    data = utf8(text)
+    return bytes_view(data), np.array([0, len(data)], np.int64)
+
+
+def _document_offsets(pieces: Pieces, n_ids: np.ndarray, n_documents: int) -> np.ndarray:
+    """``int64[m + 1]`` from the number of ids of each piece."""
+    totals = np.concatenate([[0], np.cumsum(n_ids)]).astype(np.int64)
+    return totals[np.searchsorted(pieces.documents, np.arange(n_documents + 1))]
