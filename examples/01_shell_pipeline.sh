@@ -21,7 +21,7 @@ tokctl dedup exact "$out/documents" -o "$out/exact" --fold-case --collapse-space
 tokctl dedup minhash "$out/exact" -o "$out/distinct" --threshold 0.8 --keep "$keep"
 
 # By group: all translations of an article go to the same side.
-tokctl split "$out/distinct" -o "$out/split" --group-by group_id --validation 0.1 --test 0.1 --seed 4
+tokctl split "$out/distinct" -o "$out/split" --group-by group_id --validation 0.1 --test 0.1 --seed 10
 
 # Count once, fit once, get two sizes.
 tokctl count "$out/split/train" -o "$out/words" --pattern gpt2 --special '<|endoftext|>'

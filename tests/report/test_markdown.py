@@ -50,7 +50,7 @@ def test_tables_by_hand():
 def test_markdown_by_eye():
     text = markdown(result())
     assert text.startswith(
-        "## Tokenizer comparison\n\n2 validation documents, baseline one; passed: 0 of 2 gate checks"
+        "## Tokenizer comparison\n\n2 validation documents, baseline one; passed: all 2 gate checks\n"
     )
     assert "| a\\|b | 4,096 | 4 | 2.0000 |" in text
     assert "| language=de | 1 | 2.0000 | 1.0000 |" in text
@@ -59,7 +59,7 @@ def test_markdown_by_eye():
 def test_a_failure_comes_first():
     failing = read_gates('[[gate]]\nid = "tiny"\nmetric = "tokens.total"\nop = "<"\nlimit = 1')
     text = markdown(result(gates=failing))
-    assert "**FAILED**: 1 of 1" in text
+    assert "**FAILED**: 1 of 1 gate checks did not pass" in text
     assert text.index("| failed | a\\|b | tiny | 4 |") < text.index("### Candidates")
 
 

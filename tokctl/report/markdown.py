@@ -42,12 +42,15 @@ def markdown(comparison: Mapping[str, Any], *, max_bytes: int = MAX_BYTES) -> st
 def _verdict(comparison: Mapping[str, Any]) -> str:
     documents = f"{comparison['n_documents']:,} validation documents"
     baseline = f", baseline {_escape(comparison['baseline'])}" if comparison["baseline"] else ""
-    if not comparison["gates"]:
+    n_checks = len(comparison["gates"])
+    n_bad = sum(gate["status"] != "passed" for gate in comparison["gates"])
+    if not n_checks:
         verdict = "no gates"
+    elif not n_bad:
+        verdict = f"passed: all {n_checks} gate checks"
     else:
-        count = sum(gate["status"] != "passed" for gate in comparison["gates"])
-        verdict = ("passed" if comparison["passed"] else "**FAILED**") + f": {count} of {len(comparison['gates'])}"
-        verdict += " gate checks not passed"
+        verdict = "passed" if comparison["passed"] else "**FAILED**"
+        verdict += f": {n_bad} of {n_checks} gate checks did not pass"
     return f"## Tokenizer comparison\n\n{documents}{baseline}; {verdict}\n"
 
 
