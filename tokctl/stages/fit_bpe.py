@@ -15,6 +15,7 @@ from tokctl.stages.documents import ReadingParameters, check_fit_role, documents
 
 if TYPE_CHECKING:
     from tokctl.corpus.word_counts import WordCounts
+    from tokctl.corpus.word_counts.first_seen import FirstSeenWords
     from tokctl.tokenizer.layout import Arithmetic
     from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
     from tokctl.tokenizer.trainers.bpe import BPEFit
@@ -148,7 +149,7 @@ def run(stage_run: StageRun) -> None:
     }
 
 
-def _words(stage_run: StageRun) -> tuple[WordCounts, PreTokenizer, dict[str, str] | None]:
+def _words(stage_run: StageRun) -> tuple[WordCounts | FirstSeenWords, PreTokenizer, dict[str, str] | None]:
     """Words, their pre-tokenizer, and how often each special's spelling was carved out of the corpus (decimal strings)."""
     from tokctl.corpus.word_counts import WordCounts
     from tokctl.stages.count import count_documents
@@ -161,6 +162,7 @@ def _words(stage_run: StageRun) -> tuple[WordCounts, PreTokenizer, dict[str, str
             from tokctl.corpus.word_counts.first_seen import first_seen_words
             from tokctl.stages.documents import document_batches
 
+            words: WordCounts | FirstSeenWords
             with rejects_of(stage_run) as rejects:
                 batches = (batch.texts for batch in document_batches(stage_run, "input", on_reject=rejects.add))
                 words, found = first_seen_words(batches, pre_tokenizer, parameters.special)
@@ -193,7 +195,7 @@ def _words(stage_run: StageRun) -> tuple[WordCounts, PreTokenizer, dict[str, str
     )
 
 
-def _check_reachable(wanted: Arithmetic, words: WordCounts, on_short: str) -> None:
+def _check_reachable(wanted: Arithmetic, words: WordCounts | FirstSeenWords, on_short: str) -> None:
     """Refuse at once a size that no fit can reach: each merge takes at least one token out of some distinct word."""
     most = max(int(words.offsets[-1] - words.offsets[0]) - words.n_words, 0)
     if wanted.n_merges > most and on_short == "error":

@@ -190,7 +190,7 @@ def test_one_huge_word(tmp_path) -> None:
 
 
 def test_counts_beyond_40_and_up_to_63_bits() -> None:
-    counts = dict([(b"ss", 2**31), (b"xy", 10), (b"big", 2**41), (b"most", MOST)])
+    counts = {b"ss": 2**31, b"xy": 10, b"big": 2**41, b"most": MOST}
     counter = WordCounter(GPT2)
     counter.add_texts(pa.array(list(counts), pa.large_binary()), weights=np.array(list(counts.values())))
     table, report = counter.finish_in_memory()

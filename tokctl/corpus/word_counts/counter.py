@@ -21,16 +21,16 @@ from tokctl.corpus.word_counts.merge import merge_runs
 from tokctl.corpus.word_counts.parquet import WordCountsWriter
 from tokctl.corpus.word_counts.specials import Specials
 from tokctl.corpus.word_counts.table import WordTable
+from tokctl.corpus.word_counts.text import flat_text, regex_words
 from tokctl.corpus.word_counts.weighted import read_weighted
 from tokctl.errors import DataError, UsageError
-from tokctl.kernels._boundary import bytes_view, writable_view
+from tokctl.kernels._boundary import writable_view
 
 if TYPE_CHECKING:
     from tokctl.kernels.word_count import Pieces
     from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
 
 _MAX_SLICES = 1 << 23
-_REGEX_WORDS = 1 << 16  # word ends from the regex fallback are counted so many at a time
 
 
 class Batch(NamedTuple):
@@ -267,10 +267,7 @@ class WordCounter:
     ) -> None:
         from tokctl.kernels.word_count import Pieces
 
-        if chunk.null_count:
-            row = first_row + int(np.flatnonzero(pc.is_null(chunk).to_numpy(zero_copy_only=False))[0])
-            raise DataError("a document is null", hint="leave it out or make it empty", code="null-text", row=row)
-        data, offsets = _flat(chunk)
+        data, offsets = flat_text(chunk, first_row)
         documents = Pieces(offsets[:-1], offsets[1:], writable_view(weights), writable_view(codes))
         n_bytes = int(offsets[-1] - offsets[0])
         if self._specials:
@@ -291,50 +288,8 @@ class WordCounter:
         elif self._pre_tokenizer.automaton is not None:
             table.count_scanned(self._pre_tokenizer.automaton, data, pieces)
         else:
-            for words in _regex_words(self._pre_tokenizer, data, pieces):
+            for words in regex_words(self._pre_tokenizer, data, pieces):
                 table.count_given(data, words)
-
-
-def _regex_words(pre_tokenizer: PreTokenizer, data: np.ndarray, pieces: Pieces) -> Iterator[Pieces]:
-    """The words of each piece as pieces, found by a pattern that only the ``regex`` module can run."""
-    from tokctl.kernels.word_count import Pieces
-
-    columns: list[tuple[np.ndarray, ...]] = []
-    n = 0
-    for start, stop, weight, code in zip(*(column.tolist() for column in pieces), strict=True):
-        if start == stop or weight == 0:
-            continue
-        ends = pre_tokenizer.split(data[start:stop]) + start
-        starts = np.concatenate([np.array([start], np.int64), ends[:-1]])
-        columns.append((starts, ends, np.full(ends.size, weight, np.int64), np.full(ends.size, code, np.int64)))
-        n += ends.size
-        if n >= _REGEX_WORDS:
-            yield Pieces(*map(np.concatenate, zip(*columns, strict=True)))
-            columns, n = [], 0
-    if columns:
-        yield Pieces(*map(np.concatenate, zip(*columns, strict=True)))
-
-
-def _flat(chunk: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """``(data uint8[], offsets int64[n + 1])`` of an Arrow string or binary array; shares its memory (32-bit offsets
-    are widened)."""
-    kind = chunk.type
-    if pa.types.is_large_string(kind) or pa.types.is_large_binary(kind):
-        dtype: Any = np.int64
-    elif pa.types.is_string(kind) or pa.types.is_binary(kind):
-        dtype = np.int32
-    else:
-        raise DataError(
-            f"documents are {kind}, not text",
-            hint="choose a text column: string, large_string, binary or large_binary",
-            code="not-text",
-        )
-    _, offset_buffer, data_buffer = chunk.buffers()
-    if not len(chunk):
-        return np.empty(0, np.uint8), np.zeros(1, np.int64)
-    offsets = np.frombuffer(offset_buffer, dtype)[chunk.offset : chunk.offset + len(chunk) + 1]
-    data = bytes_view(data_buffer) if data_buffer is not None else np.empty(0, np.uint8)
-    return data, writable_view(offsets.astype(np.int64, copy=False))
 
 
 def _run_paths(spill_dir: Path, worker: int) -> Any:
@@ -342,49 +297,3 @@ def _run_paths(spill_dir: Path, worker: int) -> Any:
         return spill_dir / f"run-{worker:03d}-{run:06d}"
 
     return path
-
-
-def count_words(
-    texts: Iterable[str | bytes], pattern: str | PreTokenizer = "gpt2", specials: Sequence[str | bytes] = ()
-) -> WordCounts:
-    """Count the words of texts, one document each, in memory.
-
-    ``pattern``: a named pattern, a regex, ``none`` (each text is one word) or a :class:`PreTokenizer`. ``specials`` are
-    spellings that are carved out and not counted. UsageError: a bad pattern or special. DataError: an item that is neither
-    str nor bytes, or a str with a lone surrogate (``row`` says which).
-    """
-    if isinstance(texts, str | bytes):
-        raise UsageError(
-            "texts is one string, not several", hint="pass a list of texts: count_words([text], ...)", code="not-texts"
-        )
-    from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
-
-    pre_tokenizer = pattern if isinstance(pattern, PreTokenizer) else PreTokenizer.from_pattern(pattern)
-    counter = WordCounter(pre_tokenizer, specials)
-    counter.add_batches(_batched(texts, counter.batch_bytes))
-    return counter.finish_in_memory()[0]
-
-
-def _batched(texts: Iterable[str | bytes], batch_bytes: int) -> Iterator[Batch]:
-    items: list[bytes] = []
-    n_bytes = 0
-    for row, text in enumerate(texts):
-        if isinstance(text, str):
-            try:
-                text = text.encode()
-            except UnicodeEncodeError as error:
-                raise DataError(
-                    f"text {row} has a lone surrogate at character {error.start}, which is no UTF-8",
-                    hint="encode it yourself, for instance with errors='surrogatepass', and pass bytes",
-                    code="lone-surrogate",
-                    row=row,
-                ) from error
-        elif not isinstance(text, bytes):
-            raise DataError(f"text {row} is {type(text).__name__}, not str or bytes", code="not-text", row=row)
-        items.append(text)
-        n_bytes += len(text)
-        if n_bytes >= batch_bytes or len(items) >= 1 << 16:
-            yield Batch(pa.array(items, pa.large_binary()))
-            items, n_bytes = [], 0
-    if items:
-        yield Batch(pa.array(items, pa.large_binary()))
