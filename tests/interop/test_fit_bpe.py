@@ -89,8 +89,8 @@ def test_merges_equal_tokenizers(documents, words, n_merges, min_frequency, max_
         max_token_bytes=max_token_bytes,
     )
     assert spelled_merges(ours, alphabet) == theirs
-    # The text has enough ties to see a wrong tie-break.
-    assert ours.ambiguous.any()
+    if n_merges >= 1_000:  # with enough ties to see a wrong tie-break
+        assert ours.ambiguous.any()
     assert (ours.stopped == "reached") == (len(theirs) == n_merges)
 
 

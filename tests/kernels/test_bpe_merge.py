@@ -9,7 +9,8 @@ import pytest
 
 from tokctl.kernels import bpe_merge
 from tokctl.tokenizer.byte_order import byte_alphabet
-from tokctl.tokenizer.trainers import bpe
+from tokctl.tokenizer.trainers.bpe import TIES
+from tokctl.tokenizer.trainers.bpe_state import grow, prepare
 
 RAW = byte_alphabet("raw")
 
@@ -38,17 +39,17 @@ def arrays(state: bpe_merge.FitState) -> dict[str, bytes]:
     return {name: np.ascontiguousarray(array).tobytes() for name, array in contents.items()}
 
 
-@pytest.mark.parametrize("ties", bpe.TIES)
+@pytest.mark.parametrize("ties", TIES)
 def test_n_steps_at_once_equal_n_times_one_step(ties):
     options = {"n_merges": 400, "alphabet": RAW, "ties": ties, "min_frequency": 2, "max_token_bytes": 8}
-    at_once = bpe._prepare(*words(3), **options)
-    one_by_one = bpe._prepare(*words(3), **options)
+    at_once = prepare(*words(3), **options)
+    one_by_one = prepare(*words(3), **options)
     for n_steps in (1, 2, 57, 300):
         while (status := bpe_merge.merge_steps(at_once, n_steps)) == bpe_merge.NO_ROOM:
-            at_once = bpe._grow(at_once)
+            at_once = grow(at_once)
         for _ in range(n_steps):
             while (single := bpe_merge.merge_steps(one_by_one, 1)) == bpe_merge.NO_ROOM:
-                one_by_one = bpe._grow(one_by_one)
+                one_by_one = grow(one_by_one)
         if at_once.control[bpe_merge.N_MERGES] != one_by_one.control[bpe_merge.N_MERGES]:
             # A call that ran out of room ended early; the other state has to catch up, not to be different.
             behind = one_by_one.control[bpe_merge.N_MERGES] - at_once.control[bpe_merge.N_MERGES]
@@ -60,7 +61,7 @@ def test_n_steps_at_once_equal_n_times_one_step(ties):
 
 def test_no_room_changes_nothing():
     data, offsets, counts = words(4)
-    state = bpe._prepare(
+    state = prepare(
         data, offsets, counts, n_merges=50, alphabet=RAW, ties="ascending", min_frequency=1, max_token_bytes=99
     )
     state.control[bpe_merge.N_ROWS] = len(state.table)  # as if the table were full
@@ -70,7 +71,7 @@ def test_no_room_changes_nothing():
     assert bpe_merge.merge_steps(state, 10) == bpe_merge.NO_ROOM
     assert arrays(state) == before
     assert state.control[bpe_merge.N_MERGES] == 0
-    grown = bpe._grow(state)
+    grown = grow(state)
     assert bpe_merge.merge_steps(grown, 10) == bpe_merge.MORE
 
 

@@ -88,12 +88,12 @@ def test_equals_the_oracle_to_the_last_pair(ties):
 
 
 def test_positions_of_64_bits_change_nothing():
-    from tokctl.tokenizer.trainers import bpe
+    from tokctl.tokenizer.trainers import bpe, bpe_state
 
     rng = np.random.default_rng(7)
     words = [(rng.integers(97, 101, 20, dtype=np.uint8).tobytes(), int(rng.integers(1, 9))) for _ in range(50)]
     options = {"n_merges": 80, "alphabet": RAW, "ties": "first-seen", "min_frequency": 2, "max_token_bytes": 9}
-    wide = bpe._run(bpe._prepare(*ragged(words), wide=True, **options), 80, None)
+    wide = bpe._run(bpe_state.prepare(*ragged(words), wide=True, **options), 80, None)
     assert as_oracle(wide) == as_oracle(fit_bpe(*ragged(words), **options))
 
 
@@ -373,3 +373,8 @@ def test_words_that_make_no_sense(offsets, counts, code):
     with pytest.raises(DataError) as caught:
         fit_bpe(data, np.array(offsets, np.int64), np.array(counts), n_merges=1, alphabet=RAW)
     assert caught.value.code == code
+
+
+def test_data_that_is_not_bytes():
+    with pytest.raises(DataError, match="int16"):
+        fit_bpe(np.zeros(4, np.int16), np.array([0, 4]), np.array([1]), n_merges=1, alphabet=RAW)

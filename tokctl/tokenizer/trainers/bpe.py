@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -35,10 +34,6 @@ TIES: dict[str, str] = {
 
 _INT64_MAX = 2**63 - 1
 _INT32_MAX = 2**31 - 1
-# How many positions one call of a scanning kernel covers, so that Ctrl-C is heard.
-_SCAN = 1 << 24
-_MIN_CAPACITY = 1 << 12
-_RECOUNT_CAPACITY = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -90,15 +85,18 @@ def fit_bpe(
     Equal to tokenizers' ``BpeTrainer`` with ``ties="ascending"``, the gpt2 byte order and ``max_token_length =
     max_token_bytes + 1``, for max_token_bytes >= 2 (tokenizers merges pairs of single characters whatever the limit).
 
-    Memory: 20 bytes a byte of distinct words, plus about 50 bytes for each pair whose count is at least the minimum
-    (twice the former above 2**31 bytes of distinct words, where positions take 64 bits).
+    Memory: 20 to 25 bytes a byte of distinct words (pool 8, occurrence lists at most 12, the rest for the pairs that
+    are frequent enough), and 100 bytes a merge. Above 2**31 bytes of distinct words positions take 64 bits, and memory
+    doubles.
 
     Raises ``UsageError`` for an option and ``DataError`` for words that can't be fitted: a byte outside the alphabet
     (``row`` = word, ``offset`` in it), a negative count, a weighted length of 2**63 or more.
     """
     _check_options(n_merges, alphabet, ties, min_frequency, max_token_bytes)
     data, offsets, counts = _check_words(data, offsets, counts)
-    state = _prepare(
+    from tokctl.tokenizer.trainers.bpe_state import prepare
+
+    state = prepare(
         data,
         offsets,
         counts,
@@ -137,6 +135,8 @@ def _check_words(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The three arrays with pinned types and ``offsets[0] == 0``."""
     data = bytes_view(data)
+    if data.dtype != np.uint8 or data.ndim != 1:
+        raise DataError(f"the words' data is {data.dtype}[{data.ndim}-D], not one row of uint8", code="bad-words")
     offsets = _as_int64(offsets, "offsets")
     counts = _as_int64(counts, "counts")
     if offsets.ndim != 1 or counts.ndim != 1 or len(offsets) != len(counts) + 1:
@@ -182,146 +182,9 @@ def _check_total(offsets: np.ndarray, counts: np.ndarray) -> None:
         )
 
 
-def _prepare(
-    data: np.ndarray,
-    offsets: np.ndarray,
-    counts: np.ndarray,
-    *,
-    n_merges: int,
-    alphabet: Sequence[bytes],
-    ties: str,
-    min_frequency: int,
-    max_token_bytes: int,
-    wide: bool = False,
-) -> FitState:
-    """The state before the first merge. ``wide`` forces the 64-bit positions of inputs beyond 2**31."""
-    from tokctl.kernels import bpe_merge, bpe_words, pair_table
-    from tokctl.kernels.pair_heap import Spelling
-
-    n_base, n_words = len(alphabet), len(counts)
-    n_positions = len(data) + n_words + 1
-    index_type = np.int64 if wide or n_positions > _INT32_MAX else np.int32
-
-    base_ids = np.full(256, -1, np.int32)
-    base_bytes = np.frombuffer(b"".join(alphabet), np.uint8)
-    base_ids[base_bytes] = np.arange(n_base, dtype=np.int32)
-
-    pool = np.empty((n_positions, 2), index_type)
-    pool[0] = bpe_words.SEPARATOR
-    for first, last in _word_ranges(offsets):
-        bad = bpe_words.fill_pool(data, offsets, counts, base_ids, first, last, pool)
-        if bad >= 0:
-            row = int(np.searchsorted(offsets, bad, side="right")) - 1
-            raise DataError(
-                f"byte 0x{data[bad]:02x} of word {row} is not in the alphabet of {n_base} base tokens",
-                hint="give an alphabet that holds every byte of the words; all 256 bytes is the default",
-                row=row,
-                offset=int(bad - offsets[row]),
-                code="byte-not-in-alphabet",
-            )
-
-    windows = np.zeros((n_base, n_base), np.int64)
-    weights = np.zeros((n_base, n_base), np.int64)
-    for first in range(0, n_positions - 1, _SCAN):
-        bpe_words.count_windows(pool, counts, first, min(first + _SCAN, n_positions - 1), windows, weights)
-    n_windows = int(windows.sum())
-
-    kept = (weights >= min_frequency) if max_token_bytes >= 2 else np.zeros_like(weights, dtype=bool)
-    left, right = np.nonzero(kept)
-    lengths = windows[left, right]
-    starts = np.cumsum(lengths) - lengths
-    cursors = np.full((n_base, n_base), -1, np.int64)
-    cursors[left, right] = starts
-
-    # Each merge takes one window away and makes at most two, so all rounds together make at most 2 * n_windows;
-    # pages that are never written cost no memory.
-    n_merges = min(n_merges, n_windows)
-    occurrences = np.empty(int(lengths.sum()) + (2 * n_windows if n_merges else 0), index_type)
-    for first in range(0, n_positions - 1, _SCAN):
-        bpe_words.place_windows(pool, first, min(first + _SCAN, n_positions - 1), cursors, occurrences)
-
-    table = _new_table(len(left))
-    keys = (left.astype(np.int64) << 32) | right
-    pair_table.put_all(table, keys, weights[left, right], starts, lengths)
-
-    n_symbols = n_base + n_merges
-    spelling = Spelling(
-        # The base tokens' bytes stand behind the data.
-        data=np.concatenate([data, base_bytes]) if ties == "sentencepiece" else np.empty(0, np.uint8),
-        at=np.zeros(n_symbols, np.int64),
-        length=np.ones(n_symbols, np.int64),
-        is_compared=np.array([ties == "sentencepiece"], np.int64),
-    )
-    spelling.at[:n_base] = len(data) + np.arange(n_base)
-    n_chars = np.zeros(n_symbols, np.int64)
-    n_chars[:n_base] = (base_bytes & 0xC0) != 0x80
-    state = bpe_merge.FitState(
-        pool=pool,
-        counts=counts,
-        occurrences=occurrences,
-        table=table,
-        heap=np.empty((len(table), 3), np.int64),
-        spelling=spelling,
-        n_chars=n_chars,
-        gathered=np.zeros((n_symbols, 4), np.int64),
-        touched=np.empty((2, n_symbols), np.int64),
-        merges=np.empty((n_merges, 2), np.int32),
-        pair_counts=np.empty(n_merges, np.int64),
-        ambiguous=np.empty(n_merges, np.uint8),
-        n_tokens=np.empty(n_merges + 1, np.int64),
-        control=np.zeros(7, np.int64),
-        limits=np.zeros(4, np.int64),
-    )
-    state.n_tokens[0] = np.dot(np.diff(offsets), counts)
-    state.control[bpe_merge.N_OCCURRENCES] = lengths.sum()
-    state.control[bpe_merge.N_ROWS] = len(left)
-    state.limits[bpe_merge.N_BASE] = n_base
-    state.limits[bpe_merge.MIN_FREQUENCY] = min_frequency
-    state.limits[bpe_merge.MAX_TOKEN_BYTES] = max_token_bytes
-    state.limits[bpe_merge.TIES] = {
-        "ascending": bpe_merge.ASCENDING,
-        "descending": bpe_merge.DESCENDING,
-        "first-seen": bpe_merge.FIRST_SEEN,
-        "sentencepiece": bpe_merge.SENTENCEPIECE,
-    }[ties]
-    return state
-
-
-def _word_ranges(offsets: np.ndarray) -> list[tuple[int, int]]:
-    """Ranges of words that hold about ``_SCAN`` bytes each."""
-    n_words = len(offsets) - 1
-    cuts = np.searchsorted(offsets, np.arange(_SCAN, int(offsets[-1]), _SCAN))
-    edges = np.unique(np.concatenate([[0], cuts, [n_words]])).tolist()
-    return list(pairwise(edges))
-
-
-def _new_table(n_rows: int) -> np.ndarray:
-    """An empty pair table that is at most half full with ``n_rows`` rows, so that a quarter is free for new ones."""
-    from tokctl.kernels import pair_table
-
-    capacity = _MIN_CAPACITY
-    while capacity < 2 * n_rows:
-        capacity *= 2
-    table = np.empty((capacity, 4), np.int64)
-    table[:, pair_table.KEY] = pair_table.EMPTY
-    return table
-
-
-def _grow(state: FitState) -> FitState:
-    """The same state with a table that has room for the next merge, without the pairs that have become too rare."""
-    from tokctl.kernels import bpe_merge, pair_table
-
-    min_frequency = int(state.limits[bpe_merge.MIN_FREQUENCY])
-    n_live = int(pair_table.n_rows_from(state.table, min_frequency))
-    table = _new_table(n_live + int(state.control[bpe_merge.ROOM_NEEDED]))
-    state.control[bpe_merge.N_ROWS] = pair_table.copy_rows(state.table, table, min_frequency)
-    # The heap refills from the new table.
-    state.control[bpe_merge.HEAP_SIZE] = 0
-    return state._replace(table=table, heap=np.empty((len(table), 3), np.int64))
-
-
 def _run(state: FitState, n_merges: int, on_step: OnStep | None) -> BPEFit:
     from tokctl.kernels import bpe_merge
+    from tokctl.tokenizer.trainers.bpe_state import best_rare, grow
 
     n_steps = 16
     while True:
@@ -329,7 +192,7 @@ def _run(state: FitState, n_merges: int, on_step: OnStep | None) -> BPEFit:
         status = int(bpe_merge.merge_steps(state, n_steps))
         done = int(state.control[bpe_merge.N_MERGES])
         if status == bpe_merge.NO_ROOM:
-            state = _grow(state)
+            state = grow(state)
         if on_step is not None:
             on_step(done, n_merges)
         if status in (bpe_merge.ENOUGH, bpe_merge.NO_PAIR):
@@ -337,7 +200,7 @@ def _run(state: FitState, n_merges: int, on_step: OnStep | None) -> BPEFit:
         # Early merges take milliseconds each and late ones microseconds: keep a call near a tenth of a second.
         elapsed = time.monotonic() - started
         n_steps = max(1, n_steps // 2) if elapsed > 0.2 else min(2 * n_steps, 4096) if elapsed < 0.05 else n_steps
-    best = int(state.control[bpe_merge.BEST_COUNT]) or _best_rare(state)
+    best = int(state.control[bpe_merge.BEST_COUNT]) or best_rare(state)
     if done == n_merges:
         stopped: Stopped = "reached"
     else:
@@ -350,40 +213,3 @@ def _run(state: FitState, n_merges: int, on_step: OnStep | None) -> BPEFit:
         stopped=stopped,
         best_remaining=best,
     )
-
-
-def _best_rare(state: FitState) -> int:
-    """The highest count among the pairs that are rarer than the minimum frequency; 0 if there are none."""
-    from tokctl.kernels import bpe_merge, bpe_recount, pair_table
-
-    highest = int(state.limits[bpe_merge.MIN_FREQUENCY]) - 1
-    if highest < 1:
-        return 0
-    n_positions = len(state.pool)
-    capacity = _MIN_CAPACITY
-    while capacity < min(2 * n_positions, _RECOUNT_CAPACITY):
-        capacity *= 2
-    n_parts = 1
-    while n_parts * capacity < 2 * n_positions:
-        n_parts *= 2
-    best = 0
-    table = np.empty((capacity, 4), np.int64)
-    for part in range(n_parts):
-        table[:, pair_table.KEY] = pair_table.EMPTY
-        position = 0
-        while position < n_positions:
-            position, count = bpe_recount.recount(
-                state.pool,
-                state.counts,
-                state.spelling.length,
-                position,
-                min(position + _SCAN, n_positions),
-                int(state.limits[bpe_merge.MAX_TOKEN_BYTES]),
-                part,
-                n_parts,
-                table,
-            )
-            best = max(best, int(count))
-            if best == highest:
-                return best
-    return best
