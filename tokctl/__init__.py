@@ -10,7 +10,9 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-_PUBLIC: dict[str, str] = {}
+_PUBLIC: dict[str, str] = {
+    "minhash_signature": "tokctl.corpus.dedup.minhash:minhash_signature",
+}
 
 __all__ = ["__version__", *_PUBLIC]
 

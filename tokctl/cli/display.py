@@ -72,7 +72,7 @@ class _PlainPhase:
         if not self._total:
             return quantity(self._done, self._unit)
         text = f"{quantity(self._done, self._unit)} of {quantity(self._total, self._unit)}"
-        if self._done:
+        if 50 * self._done >= self._total:  # earlier, the time left would mostly be the time to start
             left = (now - self._started) * (self._total - self._done) / self._done
             text += f", about {left:.0f} s left"
         return text

@@ -8,8 +8,26 @@ import sys
 from tokctl.cli.envelope import emit_error, print_error
 from tokctl.errors import TokctlError, UsageError
 
-INTERRUPTED = 130
-_DEFECT = 70
+
+class Interrupted(TokctlError):
+    """Ctrl-C."""
+
+    kind = "interrupted"
+    exit_code = 130
+
+    def __init__(self) -> None:
+        super().__init__(
+            "interrupted", hint="run the same command again: finished parts are kept and it goes on from them"
+        )
+
+
+class OutOfMemory(TokctlError):
+    """An allocation failed."""
+
+    exit_code = 70
+
+    def __init__(self) -> None:
+        super().__init__("out of memory", hint="run again with --memory-limit or fewer --workers", code="out-of-memory")
 
 
 def run(arguments: list[str]) -> int:
@@ -17,36 +35,25 @@ def run(arguments: list[str]) -> int:
 
     0 ok, 1 a check or gate failed, 2 usage, 3 data, 4 artifact, 5 missing extra, 130 interrupted.
     """
-    as_json = "--json" in arguments
-    command = _command_words(arguments)
     try:
         return _invoke(arguments)
     except TokctlError as error:
-        print_error(error)
-        if as_json:
-            emit_error(command, error)
-        return error.exit_code
+        return _fail(arguments, error)
     except KeyboardInterrupt:
-        error = UsageError(
-            "interrupted", hint="run the same command again: finished parts are kept and it goes on from them"
-        )
-        error.kind, error.code = "interrupted", "interrupted"  # type: ignore[misc]
-        print_error(error)
-        if as_json:
-            emit_error(command, error)
-        return INTERRUPTED
+        return _fail(arguments, Interrupted())
     except BrokenPipeError:
         # the reader of our stdout has gone (``| head``): not an error, but nothing more can be written
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except MemoryError:
-        error = TokctlError(
-            "out of memory", hint="run again with --memory-limit, or with fewer --workers", code="out-of-memory"
-        )
-        print_error(error)
-        if as_json:
-            emit_error(command, error)
-        return _DEFECT
+        return _fail(arguments, OutOfMemory())
+
+
+def _fail(arguments: list[str], error: TokctlError) -> int:
+    print_error(error)
+    if "--json" in arguments:
+        emit_error(_command_words(arguments), error)
+    return error.exit_code
 
 
 def _invoke(arguments: list[str]) -> int:

@@ -15,7 +15,7 @@ from tokctl.cli.display import make_progress
 from tokctl.errors import UsageError
 from tokctl.runtime.execute import Outcome, execute
 from tokctl.runtime.options import ExecutionOptions
-from tokctl.runtime.parameters import is_repeatable, parse_quantity, validate, without_none
+from tokctl.runtime.parameters import StageParameters, is_repeatable, parse_quantity, validate, without_none
 from tokctl.runtime.stage import Input, Stage
 
 _SHARED_PANEL = "Shared options"
@@ -98,10 +98,19 @@ def run_stage(
     stage: Stage, values: Mapping[str, Any], inputs: Sequence[str], options: Sequence[str], out: Path
 ) -> Outcome:
     """Execute a stage with a command's values."""
+    parameters = parameters_of(stage, values, options)
+    return execute(stage, parameters, arguments_of(values, inputs), out, execution_options(values))
+
+
+def parameters_of(stage: Stage, values: Mapping[str, Any], options: Sequence[str]) -> StageParameters:
+    """The stage's checked parameters from a command's values."""
     given = {name: values[name] for name in options if values[name] is not None and values[name] != ()}
-    parameters = validate(stage.parameters, given, origin=f"tokctl {stage.name}")
-    arguments = {name: _as_list(values[name]) for name in inputs}
-    return execute(stage, parameters, arguments, out, execution_options(values))
+    return validate(stage.parameters, given, origin=f"tokctl {stage.name}")
+
+
+def arguments_of(values: Mapping[str, Any], inputs: Sequence[str]) -> dict[str, list[str]]:
+    """What the user named for each input slot."""
+    return {name: _as_list(values[name]) for name in inputs}
 
 
 def _run(stage: Stage, values: Mapping[str, Any], inputs: Sequence[str], options: Sequence[str]) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 from tokctl.errors import UsageError
 
 ERRORS = ("error", "replace", "skip", "bytes")
-FORMATS = ("auto", "text", "code", "jsonl", "parquet", "html", "warc")
+FORMATS = ("auto", "text", "lines", "code", "jsonl", "parquet", "html", "warc")
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ def writable_view(array: np.ndarray) -> np.ndarray:
     if array.size == 0:
         return np.empty(array.shape, array.dtype)
     pointer = ctypes.cast(array.ctypes.data, ctypes.POINTER(ctypes.c_uint8 * array.nbytes))
-    view = np.frombuffer(pointer.contents, dtype=array.dtype).reshape(array.shape)
+    view = np.frombuffer(memoryview(pointer.contents), dtype=array.dtype).reshape(array.shape)
     _keep_alive(view, array)
     return view
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tokctl.metrics.compare import Comparison
+    from tokctl.metrics.gates import Gate
 
 
 class CompareParameters(ReadingParameters):
@@ -57,7 +58,7 @@ def compare_inputs(parameters: CompareParameters, stage_run: StageRun) -> Compar
     from tokctl.metrics.compare import compare
     from tokctl.metrics.gates import read_gates
 
-    gates = ()
+    gates: tuple[Gate, ...] = ()
     for item in stage_run.inputs["gates"]:
         (file,) = item.files
         gates = read_gates(file.path.read_text(encoding="utf-8"), file=str(file.path))

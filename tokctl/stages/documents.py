@@ -32,7 +32,7 @@ class ReadingParameters(StageParameters):
         "error",
         help="Text that isn't valid in its encoding: stop, replace with U+FFFD, skip the document, or keep the raw bytes.",
     )
-    format: Literal["auto", "text", "code", "jsonl", "parquet", "html", "warc"] = param(
+    format: Literal["auto", "text", "lines", "code", "jsonl", "parquet", "html", "warc"] = param(
         "auto", help="Format of raw files, instead of by their names."
     )
     encoding: str = param(
@@ -126,9 +126,16 @@ def total_bytes(stage_run: StageRun, slot: str) -> int:
 
 
 def document_tables(
-    stage_run: StageRun, slot: str, columns: Sequence[str] | None = None, *, on_reject: OnReject | None = None
+    stage_run: StageRun,
+    slot: str,
+    columns: Sequence[str] | None = None,
+    *,
+    on_reject: OnReject | None = None,
+    format: str | None = None,  # noqa: A002
 ) -> Iterator[tuple[pa.Table, int]]:
     """``(documents, input bytes)`` in batches; all columns of the document schema unless named.
+
+    ``format`` is how raw files are read, instead of the parameter of that name.
 
     Counts ``rows_in`` of the run; rejects of raw files go to ``on_reject`` and are counted, without one the first is raised.
     """

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator
 
-from tokctl.errors import DataError, UsageError
+from tokctl.errors import UsageError
 from tokctl.runtime.parameters import Quantity, param, parse_quantity
 from tokctl.runtime.stage import Input, ResolvedInput, Stage
 from tokctl.runtime.stage_run import StageRun
@@ -16,9 +16,7 @@ from tokctl.stages.documents import ReadingParameters, check_fit_role, documents
 if TYPE_CHECKING:
     from tokctl.corpus.word_counts import WordCounts
     from tokctl.corpus.word_counts.first_seen import FirstSeenWords
-    from tokctl.tokenizer.layout import Arithmetic
     from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
-    from tokctl.tokenizer.trainers.bpe import BPEFit
 
 
 def _sizes(value: Any) -> Any:
@@ -83,68 +81,58 @@ def check(parameters: Any, inputs: Mapping[str, tuple[ResolvedInput, ...]]) -> N
 
 def run(stage_run: StageRun) -> None:
     """Fit the largest size once and cut the smaller ones from it."""
-    from tokctl.tokenizer import layout
-    from tokctl.tokenizer.byte_order import BYTE_ORDERS
-    from tokctl.tokenizer.trainers.bpe import fit_bpe
+    from tokctl.tokenizer.byte_order import byte_alphabet
+    from tokctl.tokenizer.trainers.bpe_sizes import fit_sizes
 
     parameters = stage_run.parameters
     words, pre_tokenizer, in_corpus = _words(stage_run)
-    alphabet = BYTE_ORDERS[parameters.byte_order]
-    arithmetic = {n: layout.plan(n, n_alphabet=256, n_specials=len(parameters.special)) for n in parameters.vocab_size}
-    largest = arithmetic[parameters.vocab_size[-1]]
-    _check_reachable(largest, words, parameters.on_short)
-    with stage_run.phase("fit", largest.n_merges, "merges") as update:
-        fit = fit_bpe(
+    n_merges = parameters.vocab_size[-1] - 256 - len(parameters.special)
+    with stage_run.phase("fit", n_merges, "merges") as update:
+        fitted = fit_sizes(
             words.data,
             words.offsets,
             words.total_counts(),
-            n_merges=largest.n_merges,
-            alphabet=alphabet,
+            vocab_sizes=parameters.vocab_size,
+            alphabet=byte_alphabet(parameters.byte_order),
+            pre_tokenizer=pre_tokenizer,
+            specials=parameters.special,
+            special_layout=parameters.special_layout,
+            bos=parameters.bos,
+            eos=parameters.eos,
             ties=parameters.ties,
             min_frequency=parameters.min_frequency,
             max_token_bytes=parameters.max_token_bytes,
+            on_short=parameters.on_short,
             on_step=lambda done, total: update(done),
+            on_warning=stage_run.warn,
         )
-    short = len(fit.merges) < largest.n_merges
-    if short:
-        _say_short(stage_run, fit, largest)
-    several = len(parameters.vocab_size) > 1
-    if several and parameters.special_layout == "last" and parameters.special:
-        stage_run.warn("--special-layout last: the specials' ids differ between the sizes; 'first' keeps every id")
+    fit = fitted.fit
     sizes: dict[str, Any] = {}
-    for size, planned in arithmetic.items():
-        tokenizer, made = layout.assemble(
-            alphabet,
-            fit.merges[: planned.n_merges],
-            specials=parameters.special,
-            special_layout=parameters.special_layout,
-            pre_tokenizer=pre_tokenizer,
-            bos=parameters.bos,
-            eos=parameters.eos,
-        )
-        under = f"{size}/" if several else ""
+    for size, tokenizer in fitted.tokenizers.items():
+        under = f"{size}/" if len(fitted.tokenizers) > 1 else ""
         tokenizer.save(stage_run.directory / under)
         for name in ("tokctl.json", "self-test.json"):
             stage_run.add_output(under + name)
-        n_merges = made.n_merges
+        made = fitted.arithmetic[size]
+        last = int(fit.pair_counts[made.n_merges - 1]) if made.n_merges else None
         sizes[str(size)] = {
             "arithmetic": str(made),
-            "vocab_size": made.vocab_size,
-            "n_merges": n_merges,
-            "n_ambiguous_merges": int(fit.ambiguous[:n_merges].sum()),
-            "last_pair_count": str(int(fit.pair_counts[n_merges - 1])) if n_merges else None,
-            "tokens_in_corpus": str(int(fit.n_tokens[n_merges])),
+            **made.to_json(),
+            "ambiguous_merges": int(fit.ambiguous[: made.n_merges].sum()),
+            "last_pair_count": None if last is None else str(last),
+            "tokens_in_corpus": str(int(fit.n_tokens[made.n_merges])),
             "semantic_hash": tokenizer.semantic_hash,
         }
     stage_run.rows_in = stage_run.rows_in or words.n_words
     stage_run.rows_out = stage_run.rows_in - stage_run.rows_rejected
     stage_run.facts |= {
         "sizes": sizes,
+        "stopped": fit.stopped,
+        "shortfall": fitted.shortfall,
         "pattern": pre_tokenizer.name,
         "n_words": words.n_words,
         "total_words": str(words.total),
         "specials_in_corpus": in_corpus,
-        "stopped": "reached" if not short else fit.stopped,
         "fit_split": fit_role((*stage_run.inputs["counts"], *stage_run.inputs["input"])),
     }
 
@@ -156,13 +144,13 @@ def _words(stage_run: StageRun) -> tuple[WordCounts | FirstSeenWords, PreTokeniz
     from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
 
     parameters = stage_run.parameters
+    words: WordCounts | FirstSeenWords
     if stage_run.inputs["input"]:
         pre_tokenizer = PreTokenizer.from_pattern(parameters.pattern or "gpt2")
         if parameters.ties == "first-seen":
             from tokctl.corpus.word_counts.first_seen import first_seen_words
             from tokctl.stages.documents import document_batches
 
-            words: WordCounts | FirstSeenWords
             with rejects_of(stage_run) as rejects:
                 batches = (batch.texts for batch in document_batches(stage_run, "input", on_reject=rejects.add))
                 words, found = first_seen_words(batches, pre_tokenizer, parameters.special)
@@ -193,39 +181,6 @@ def _words(stage_run: StageRun) -> tuple[WordCounts | FirstSeenWords, PreTokeniz
         pre_tokenizer,
         {name: carved[name] for name in parameters.special if name in carved},
     )
-
-
-def _check_reachable(wanted: Arithmetic, words: WordCounts | FirstSeenWords, on_short: str) -> None:
-    """Refuse at once a size that no fit can reach: each merge takes at least one token out of some distinct word."""
-    most = max(int(words.offsets[-1] - words.offsets[0]) - words.n_words, 0)
-    if wanted.n_merges > most and on_short == "error":
-        raise DataError(
-            f"a vocabulary of {wanted.vocab_size:,} can't be reached: it needs {wanted.n_merges:,} merges ({wanted}), "
-            f"and the {words.n_words:,} distinct words of this corpus allow at most {most:,}",
-            hint=f"ask for at most {wanted.n_specials + wanted.n_alphabet + most:,}, give more text, or --on-short warn",
-            code="size-not-reachable",
-        )
-
-
-def _say_short(stage_run: StageRun, fit: BPEFit, wanted: Arithmetic) -> None:
-    parameters = stage_run.parameters
-    achieved = wanted.n_specials + wanted.n_alphabet + len(fit.merges)
-    reason = {
-        "no-pairs": "no pair is left to merge",
-        "min-frequency": f"the most frequent pair left occurs {fit.best_remaining} times, below the minimum of "
-        f"{parameters.min_frequency}",
-    }[fit.stopped]
-    message = (
-        f"the corpus fills {achieved:,} of {wanted.vocab_size:,}: {wanted.n_specials:,} specials + "
-        f"{wanted.n_alphabet:,} bytes + {len(fit.merges):,} merges; {reason}"
-    )
-    if parameters.on_short == "error":
-        raise DataError(
-            message,
-            hint=f"ask for {achieved:,}, lower --min-frequency, or accept it with --on-short warn",
-            code="size-short",
-        )
-    stage_run.warn(message)
 
 
 STAGE = Stage(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 READERS: dict[str, str] = {
     "text": "tokctl.corpus.readers.text:read",
+    "lines": "tokctl.corpus.readers.lines:read",
     "code": "tokctl.corpus.readers.code:read",
     "jsonl": "tokctl.corpus.readers.jsonl:read",
     "parquet": "tokctl.corpus.readers.parquet:read",

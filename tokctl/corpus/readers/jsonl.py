@@ -12,17 +12,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from tokctl.corpus import language_tags
-from tokctl.corpus.byte_stream import BrokenStream, ByteStream
+from tokctl.corpus.byte_stream import ByteStream
 from tokctl.corpus.documents import Reject
 from tokctl.corpus.inputs import InputFile
 from tokctl.corpus.read_options import ReadOptions
 from tokctl.corpus.readers.fields import ABSENT, BadField, kind, look_up, record_fields
+from tokctl.corpus.readers.lines import skip_mark, split_lines
 from tokctl.corpus.readers.text import too_large, undecodable
 from tokctl.corpus.records import Document, Record, reject
-from tokctl.corpus.text_encoding import Undecodable, check_utf8, split_bom
+from tokctl.corpus.text_encoding import Undecodable, check_utf8
 from tokctl.errors import DataError
 
-_BLOCK = 1 << 20
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 _SPACE = b" \t\r\n"
@@ -34,21 +34,13 @@ def read(file: InputFile, stream: ByteStream, options: ReadOptions) -> Iterator[
 
     Raises DataError for a file in UTF-16 or UTF-32 and for a text field that no record has.
     """
-    head = stream.peek(4)
-    encoding, mark = split_bom(head)
-    if encoding not in (None, "utf-8"):
-        raise DataError(
-            f"{file.name} is in {encoding}; JSON lines are UTF-8",
-            hint=f"convert it: iconv -f {encoding} -t utf-8", code="not-utf8", file=file.path,
-        )  # fmt: skip
-    if not head:
+    if not stream.peek(1):
         yield reject(file, "empty-document", "the file is empty")
         return
-    if mark:
-        stream.read(mark)
+    skip_mark(file, stream)
     keys: set[str] = set()
     has_text = False
-    for row, line in _lines(stream, options.max_document_bytes):
+    for row, line in split_lines(stream, options.max_document_bytes):
         if line is None:
             yield too_large(file, options, row=row)
             continue
@@ -72,46 +64,6 @@ def read(file: InputFile, stream: ByteStream, options: ReadOptions) -> Iterator[
 
 
 _NO_OBJECT = ("invalid-json", "not-an-object", "invalid-utf8", "duplicate-key")
-
-
-def _lines(stream: ByteStream, limit: int) -> Iterator[tuple[int, bytes | None]]:
-    """(line number, line without its newline), None for a line of more than ``limit`` bytes.
-
-    When the stream breaks, the whole lines before the break are given first.
-    """
-    pieces: list[bytes] = []
-    size = 0
-    row = 0
-    broken = None
-    while True:
-        try:
-            block = stream.read(_BLOCK)
-        except BrokenStream as error:
-            broken = error
-            break
-        if not block:
-            break
-        first, newline, rest = block.partition(b"\n")
-        size += len(first)
-        if size <= limit:
-            pieces.append(first)
-        else:
-            pieces.clear()
-        if not newline:
-            continue
-        yield row, (b"".join(pieces) if size <= limit else None)
-        row += 1
-        lines = rest.split(b"\n")
-        last = lines.pop()
-        for line in lines:
-            yield row, (line if len(line) <= limit else None)
-            row += 1
-        size = len(last)
-        pieces = [last] if size <= limit else []
-    if broken is not None:
-        raise broken  # the line it breaks in is part of what is lost
-    if size:
-        yield row, (b"".join(pieces) if size <= limit else None)
 
 
 class _DuplicateKey(ValueError):

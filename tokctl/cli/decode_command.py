@@ -1,0 +1,98 @@
+"""``tokctl decode``: rows of ids to the exact bytes they stand for."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO, Literal
+
+import typer
+
+from tokctl.cli import envelope
+from tokctl.errors import DataError, TokctlError
+
+
+def command(
+    tokenizer: Annotated[str, typer.Option("--tokenizer", help="The tokenizer that made the ids.", metavar="PATH")],
+    file: Annotated[
+        str, typer.Argument(help="Rows {ids} as encode writes them; - for stdin.", metavar="[FILE|-]")
+    ] = "-",
+    text_errors: Annotated[
+        Literal["bytes", "replace", "strict"],
+        typer.Option("--errors", help="Bytes that aren't UTF-8: written as they are, replaced by U+FFFD, or an error."),
+    ] = "bytes",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
+) -> int:
+    """Decode rows of ids (JSON lines, as encode writes them) and write the raw bytes, one document after the other."""
+    from tokctl.tokenizer.formats import load
+
+    loaded = load(tokenizer)
+    results: list[dict[str, Any]] = []
+    for row, (doc_id, ids) in enumerate(_rows(file)):
+        try:
+            data = loaded.decode_bytes(ids)
+            if text_errors != "bytes":
+                data = loaded.decode(ids, errors=text_errors).encode()
+        except TokctlError as error:
+            raise DataError(
+                f"row {row}: {error.message}",
+                hint=error.hint,
+                code=error.code,
+                file=file,
+                row=row,
+                offset=error.where.offset,
+            ) from None
+        if as_json:
+            results.append({"doc_id": doc_id, **_shown(data)})
+        else:
+            sys.stdout.buffer.write(data)
+    sys.stdout.flush()
+    if as_json:
+        envelope.emit("decode", {"rows": results})
+    return 0
+
+
+def _shown(data: bytes) -> dict[str, str]:
+    try:
+        return {"text": data.decode("utf-8")}
+    except UnicodeDecodeError:
+        return {"hex": data.hex()}
+
+
+def _rows(file: str) -> Iterator[tuple[str | None, list[int]]]:
+    if file == "-":
+        yield from _parse(sys.stdin.buffer, "-")
+        return
+    try:
+        with Path(file).open("rb") as stream:
+            yield from _parse(stream, file)
+    except OSError as error:
+        raise DataError(f"can't read {file}: {error.strerror}", code="unreadable", file=file) from None
+
+
+def _parse(stream: BinaryIO, file: str) -> Iterator[tuple[str | None, list[int]]]:
+    for row, line in enumerate(stream):
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise DataError(
+                f"{file}: row {row} is not JSON: {error}",
+                hint='expected rows such as {"doc_id": "a", "ids": [1, 2]}',
+                code="invalid-json",
+                file=file,
+                row=row,
+            ) from None
+        ids = value.get("ids") if isinstance(value, dict) else value if isinstance(value, list) else None
+        if not isinstance(ids, list) or not all(type(i) is int for i in ids):
+            raise DataError(
+                f"{file}: row {row} has no list of integers under 'ids'",
+                hint='expected rows such as {"doc_id": "a", "ids": [1, 2]}',
+                code="no-ids",
+                file=file,
+                row=row,
+            )
+        yield (value.get("doc_id") if isinstance(value, dict) else None), ids

@@ -1,0 +1,117 @@
+"""``tokctl.fit``: from word counts, however they are held, to fitted tokenizers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tokctl.artifacts.manifest import read_manifest
+from tokctl.corpus.word_counts import WordCounts
+from tokctl.errors import DataError, UsageError
+from tokctl.tokenizer.byte_order import byte_alphabet
+from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
+from tokctl.tokenizer.tokenizer import Tokenizer
+
+MODELS = ("bpe",)
+Words = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def fit(
+    model: str,
+    counts: WordCounts | Mapping[bytes, int] | str | Path,
+    *,
+    vocab_size: int | Sequence[int],
+    pattern: str | None = None,
+    byte_order: str = "gpt2",
+    alphabet: Sequence[bytes] | None = None,
+    specials: Sequence[str] = (),
+    special_layout: str = "first",
+    bos: str | None = None,
+    eos: str | None = None,
+    ties: str = "ascending",
+    min_frequency: int = 2,
+    max_token_bytes: int | None = None,
+    on_short: str = "error",
+    **more: Any,
+) -> Tokenizer | dict[int, Tokenizer]:
+    """Fit ``model`` ("bpe") to word counts; several sizes come from one fit, as a dict by size.
+
+    ``counts``: a WordCounts, a mapping of words (bytes or str) to counts, or the path of a ``count`` output or of its
+    Parquet file. ``pattern`` is the split pattern of the tokenizer (default: what the counts were made with, else gpt2).
+    ``alphabet`` replaces the 256 bytes in ``byte_order`` by base tokens of one byte each, in id order.
+    ``ties="first-seen"`` needs a mapping, in the order of first occurrence. The other parameters, the sizes' arithmetic
+    and the errors are those of :func:`tokctl.tokenizer.trainers.bpe_sizes.fit_sizes`; ``more`` is passed on to it.
+    """
+    from tokctl.tokenizer.trainers.bpe_sizes import fit_sizes
+
+    if model not in MODELS:
+        raise UsageError(
+            f"there is no model {model!r}", hint=f"choose one of: {', '.join(MODELS)}", code="unknown-model"
+        )
+    if ties == "first-seen" and not isinstance(counts, Mapping):
+        raise UsageError(
+            "first-seen ties need the words in their order, and sorted counts have lost it",
+            hint="pass a mapping in the order of first occurrence",
+            code="first-seen-needs-text",
+        )
+    (data, offsets, weights), counted_with = _words(counts)
+    sizes = [vocab_size] if isinstance(vocab_size, int) else list(vocab_size)
+    fitted = fit_sizes(
+        data,
+        offsets,
+        weights,
+        vocab_sizes=sizes,
+        alphabet=byte_alphabet(byte_order) if alphabet is None else tuple(alphabet),
+        pre_tokenizer=_pre_tokenizer(pattern, counted_with),
+        specials=specials,
+        special_layout=special_layout,
+        bos=bos,
+        eos=eos,
+        ties=ties,
+        min_frequency=min_frequency,
+        max_token_bytes=max_token_bytes,
+        on_short=on_short,
+        **more,
+    )
+    return fitted.tokenizers[vocab_size] if isinstance(vocab_size, int) else fitted.tokenizers
+
+
+def _words(counts: WordCounts | Mapping[bytes, int] | str | Path) -> tuple[Words, PreTokenizer | None]:
+    if isinstance(counts, WordCounts):
+        return (counts.data, counts.offsets, counts.total_counts()), None
+    if isinstance(counts, Mapping):
+        return _mapped(counts), None
+    path = Path(counts)
+    counted_with = None
+    if path.is_dir():
+        counted_with = PreTokenizer.from_json(read_manifest(path).facts["pre_tokenizer"])
+        path = path / "words.parquet"
+    table = WordCounts.read_parquet(path)
+    return (table.data, table.offsets, table.total_counts()), counted_with
+
+
+def _mapped(counts: Mapping[Any, int]) -> Words:
+    words = [word.encode() if isinstance(word, str) else bytes(word) for word in counts]
+    for word, count in zip(words, counts.values(), strict=True):
+        if not 0 <= count < 1 << 63:
+            raise DataError(f"the count of {word!r} is {count}, not in 0..2**63 - 1", code="bad-count")
+    offsets = np.zeros(len(words) + 1, np.int64)
+    np.cumsum([len(word) for word in words], out=offsets[1:])
+    data = np.frombuffer(b"".join(words), np.uint8)
+    return data, offsets, np.fromiter(counts.values(), np.int64, len(words))
+
+
+def _pre_tokenizer(pattern: str | None, counted_with: PreTokenizer | None) -> PreTokenizer:
+    if pattern is None:
+        return counted_with or PreTokenizer.from_pattern("gpt2")
+    wanted = PreTokenizer.from_pattern(pattern)
+    if counted_with is not None and wanted != counted_with:
+        raise UsageError(
+            f"the pattern {pattern!r} differs from the one these words were counted with ({counted_with.name})",
+            hint="leave pattern out, or count again with it",
+            code="pattern-differs",
+        )
+    return wanted

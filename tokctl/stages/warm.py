@@ -1,0 +1,73 @@
+"""Compile every kernel by using it once on a handful of documents, so that the first real command doesn't wait."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+_TEXTS = ("the cat sat on the mat, the cat sat", "ein Baum, zwei Bäume <|x|> " * 3, "日本語のテキスト" * 4, "", "a" * 300)
+
+
+def warm_kernels() -> int:
+    """Run each kernel family on tiny input; returns how many compiled functions are in the cache directory.
+
+    A kernel has one signature, so that what is compiled here is what every later call uses.
+    """
+    from tokctl.kernels._jit import kernel_cache_dir
+
+    _count_and_fit()
+    _deduplicate()
+    return len(list(kernel_cache_dir().rglob("*.nbi")))
+
+
+def _count_and_fit() -> None:
+    import pyarrow as pa
+
+    from tokctl.corpus.fitting import fit
+    from tokctl.corpus.word_counts import WordCounter, WordCounts
+    from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
+
+    with tempfile.TemporaryDirectory(prefix="tokctl-warm-") as scratch:
+        path = Path(scratch) / "words.parquet"
+        counter = WordCounter(
+            PreTokenizer.from_pattern("gpt2"), ["<|x|>"], memory_limit=64 << 20, spill_dir=Path(scratch)
+        )
+        counter.add_texts(pa.array(_TEXTS, pa.large_string()))
+        counter.finish(path)
+        words = WordCounts.read_parquet(path)
+        words.check()
+        WordCounts.merge([words, words])
+    fitted = {}
+    for ties in ("ascending", "sentencepiece"):
+        fitted[ties] = fit("bpe", words, vocab_size=270, min_frequency=1, ties=ties, specials=["<|x|>"], on_short="warn")
+    tokenizer = fitted["ascending"]
+    assert not isinstance(tokenizer, dict)
+    ids, _ = tokenizer.encode_flat(_TEXTS, allowed_special="all")
+    tokenizer.decode_bytes(ids)
+    for text in _TEXTS:
+        tokenizer.encode_with_offsets(text, "raw_codepoints", special_in_text="ordinary")
+
+
+def _deduplicate() -> None:
+    import pyarrow as pa
+
+    from tokctl.corpus.dedup.document_rows import DocumentRows
+    from tokctl.corpus.dedup.minhash import SCHEMES, SignatureScheme
+    from tokctl.corpus.dedup.near import NearDuplicateSearch, NearSettings
+    from tokctl.corpus.dedup.survivors import Clusters, SurvivorRule
+
+    texts = [text * 3 for text in _TEXTS] * 2
+    table = pa.table(
+        {
+            "doc_id": pa.array([str(i) for i in range(len(texts))], pa.large_string()),
+            "source": pa.array(["warm"] * len(texts), pa.large_string()),
+            "uri": pa.array([str(i) for i in range(len(texts))], pa.large_string()),
+            "text": pa.array(texts, pa.large_string()),
+        }
+    )
+    documents = DocumentRows.from_batches([table])
+    for scheme in SCHEMES:
+        with tempfile.TemporaryDirectory(prefix="tokctl-warm-") as scratch:
+            settings = NearSettings(signature=SignatureScheme(scheme))
+            with NearDuplicateSearch(documents, settings, scratch=Path(scratch)) as search:
+                search.measure(Clusters(documents, search.run(), SurvivorRule()))
