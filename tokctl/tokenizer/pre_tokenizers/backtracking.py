@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import regex  # type: ignore[import-untyped]
+import regex
 
 from tokctl.errors import UsageError
 from tokctl.tokenizer.pre_tokenizers.alphabet import partition

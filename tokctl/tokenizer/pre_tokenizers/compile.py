@@ -29,7 +29,7 @@ def compile_patterns(nodes: Sequence[Node]) -> Automaton:
     machines = [determinise(program, rows) for program, rows in _per_program(programs, member)]
     machine, context = compose(machines)
     target, action = actions(machine)
-    n_states, n_classes = target.shape
+    n_classes = end_class + 1
     pending = falls_back(machine)
     block, block_class = two_stage(class_of)
     return Automaton(

@@ -355,17 +355,13 @@ class _Parser:
 
     def set_item(self, flags: _Flags, depth: int) -> CodePoints:
         begin = self.at
-        for unclear in ("--", "~~", "||", "[:", "[.", "[="):
-            if self.peek(unclear) and not self.peek(unclear + "]"):
-                self.fail(
-                    f"{unclear!r} inside a set means different things in different engines",
-                    f"write \\{unclear[0]} for the character itself, and \\p{{...}} for a named class",
-                )
+        self.refuse_unclear("--", "~~", "||", "[:", "[.", "[=")
         if self.accept("["):
             return self.set(begin, flags, depth + 1)
         low, single = self.set_member(begin)
         if not single or not self.peek("-") or self.peek("-]"):
             return self.folded(low, flags)
+        self.refuse_unclear("--")
         self.at += 1
         if self.peek("["):
             self.fail("a range ends in a set", "write \\- for the character itself", begin)
@@ -376,6 +372,14 @@ class _Parser:
         if last < first:
             self.fail("this range ends before it begins", "write the smaller code point first", begin)
         return self.folded(CodePoints.of((first, last)), flags)
+
+    def refuse_unclear(self, *operators: str) -> None:
+        for operator in operators:
+            if self.peek(operator) and not self.peek(operator + "]"):
+                self.fail(
+                    f"{operator!r} inside a set means different things in different engines",
+                    f"write \\{operator[0]} for the character itself, and \\p{{...}} for a named class",
+                )
 
     def set_member(self, begin: int) -> tuple[CodePoints, bool]:
         character = self.take()
