@@ -10,6 +10,7 @@ from __future__ import annotations
 import bz2
 import io
 import lzma
+import os
 import zlib
 from collections.abc import Callable
 from typing import BinaryIO, Protocol
@@ -28,6 +29,7 @@ MAGIC: tuple[tuple[bytes, str], ...] = (
 SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
 RATIO_FROM = 16 << 20  # below this many bytes out, no ratio is suspicious
 _CHUNK = 64 << 10
+_PIECE = 1 << 20
 _ZSTD_STEP = 1 << 10
 _LZMA_MEMORY = 1 << 30
 
@@ -134,10 +136,14 @@ class ByteStream:
     ``unreadable``) when the operating system refuses.
     """
 
-    def __init__(self, file: BinaryIO, name: str, compression: str, options: ReadOptions) -> None:
+    def __init__(
+        self, file: BinaryIO, name: str, compression: str, options: ReadOptions, first: bytes = b"", size: int = 0
+    ) -> None:
         self.name = name
         self.compression = compression
         self._file = file
+        self._first = first  # already read from the file
+        self._size = size  # what the file's size was when it was opened
         self._max_ratio = options.max_ratio
         self._max_out = options.max_decompressed_bytes
         self._member: _Member | None = None
@@ -162,6 +168,11 @@ class ByteStream:
         """The number of decompressed bytes read so far."""
         return self._position
 
+    @property
+    def expected(self) -> int:
+        """How many bytes are probably still to come; 0 when nothing is known."""
+        return 0 if self.compression else max(self._size - self._position, 0)
+
     def stored_offset(self, position: int) -> int:
         """Where in the stored file the data at decompressed ``position`` is: for a compressed file, where its member begins."""
         if not self.compression:
@@ -169,7 +180,7 @@ class ByteStream:
         return max((stored for made, stored in self._member_starts[-_RECENT:] if made <= position), default=0)
 
     def peek(self, n: int) -> bytes:
-        """Up to ``n`` bytes that the next ``read`` will give. A break behind them is raised by that ``read``."""
+        """Up to ``n`` bytes that the next ``read`` will give. A break behind them is raised by the ``read`` that meets it."""
         try:
             while len(self._ahead) < n:
                 piece = self._next(n - len(self._ahead))
@@ -177,6 +188,8 @@ class ByteStream:
                     break
                 self._ahead += piece
         except BrokenStream as error:
+            if not self._ahead:
+                raise
             self._broken = error
         return self._ahead[:n]
 
@@ -218,12 +231,12 @@ class ByteStream:
     def _begin_member(self) -> bool:
         if not self._pending:
             self._pending = self._stored(_CHUNK)
-        if self._member_starts and self.compression == "gzip":
+        if self._member_starts and self.compression in _PADDED:
             self._skip_padding()
         if not self._pending:
             return False
         offset = self._taken - len(self._pending)
-        if self._member_starts and self.compression in _SINGLE:
+        if self._member_starts and not self._is_another():
             raise BrokenStream(f"corrupt-{self.compression}", offset, "data after the end of the compressed data")
         self._member = _MEMBERS[self.compression]()
         self._member.pending = self._pending
@@ -233,8 +246,19 @@ class ByteStream:
             del self._member_starts[:_RECENT]
         return True
 
+    def _is_another(self) -> bool:
+        """Whether what follows a member begins like one."""
+        while len(self._pending) < 8 and (more := self._stored(_CHUNK)):
+            self._pending += more
+        if self.compression == "zstd" and self._pending[1:4] == b"\x2a\x4d\x18" and 0x50 <= self._pending[0] <= 0x5F:
+            return True  # a frame to skip, as seekable files have
+        magic = next((magic for magic, name in MAGIC if name == self.compression), None)
+        if magic is not None and len(self._pending) < 8 and magic.startswith(self._pending[: len(magic)]):
+            return True  # cut off right at its start
+        return compression_of(self._pending[:8]) == self.compression
+
     def _skip_padding(self) -> None:
-        """gzip files may be padded with zeros, for instance on tapes."""
+        """gzip and xz files may be padded with zeros, for instance on tapes."""
         while self._pending.startswith(b"\0"):
             self._pending = self._pending.lstrip(b"\0") or self._stored(_CHUNK)
 
@@ -266,16 +290,19 @@ class ByteStream:
         return out
 
     def _stored(self, n: int) -> bytes:
-        try:
-            data = self._file.read(n)
-        except OSError as error:
-            raise unreadable(self.name, error) from None
+        if self._first:
+            data, self._first = self._first[:n], self._first[n:]
+        else:
+            try:
+                data = self._file.read(n)
+            except OSError as error:
+                raise unreadable(self.name, error) from None
         self._taken += len(data)
         return data
 
 
 _RECENT = 4096  # members whose places are remembered: more than fit in what a reader buffers
-_SINGLE = ("zlib", "deflate")
+_PADDED = ("gzip", "xz")
 
 
 def open_stream(path: str, options: ReadOptions) -> ByteStream:
@@ -285,14 +312,14 @@ def open_stream(path: str, options: ReadOptions) -> ByteStream:
     """
     try:
         file = open(path, "rb", buffering=0)  # noqa: PTH123, SIM115
-        head = file.read(8)
-        file.seek(0)
+        size = os.fstat(file.fileno()).st_size
+        first = file.read(min(size, _CHUNK) or 1)
     except OSError as error:
         raise unreadable(path, error) from None
-    compression = compression_of(head)
-    if not compression and head:
+    compression = compression_of(first[:8])
+    if not compression and first:
         compression = next((name for suffix, name in SUFFIXES.items() if path.lower().endswith(suffix)), "")
-    return ByteStream(file, path, compression, options)
+    return ByteStream(file, path, compression, options, first, size)
 
 
 def open_bytes(data: bytes, name: str, compression: str, options: ReadOptions) -> ByteStream:
@@ -323,7 +350,7 @@ def read_all(stream: ByteStream, limit: int) -> bytes | None:
     """The rest of the stream in one piece, or None when it is more than ``limit`` bytes."""
     pieces: list[bytes] = []
     size = 0
-    while piece := stream.read(min(limit + 1 - size, 1 << 24)):
+    while piece := stream.read(min(limit + 1 - size, stream.expected or _PIECE)):
         pieces.append(piece)
         size += len(piece)
         if size > limit:

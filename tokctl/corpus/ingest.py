@@ -6,6 +6,7 @@ raw files through it exactly as ``extract`` does). ``extract_tasks`` builds the 
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -236,8 +237,20 @@ _GETTERS: dict[str, Callable[[Document], str | None]] = {
     "license": lambda d: d.license,
     "group_id": lambda d: d.group_id,
     "sha256_raw": lambda d: hashlib.sha256(d.raw).hexdigest(),
-    "meta": lambda d: canonical_json(_facts(d) | d.meta).decode(),
+    "meta": lambda d: _meta(_facts(d) | d.meta),
 }
+
+
+def _meta(meta: dict[str, Any]) -> str:
+    # most documents of a file say the same; only strings are cached, since 1 and True are one key
+    if all(type(value) is str for value in meta.values()):
+        return _meta_of_strings(tuple(meta.items()))
+    return canonical_json(meta).decode()
+
+
+@functools.lru_cache(maxsize=1024)
+def _meta_of_strings(items: tuple[tuple[str, str], ...]) -> str:
+    return canonical_json(dict(items)).decode()
 
 
 def _facts(document: Document) -> dict[str, Any]:

@@ -77,6 +77,10 @@ def distinct(files: Iterable[InputFile]) -> list[InputFile]:
 
 def expand_input(argument: str, source: str | None = None, depth: int = 0) -> list[InputFile]:
     """The files of one argument, in order; errors as for ``expand_inputs``."""
+    if not argument:
+        raise UsageError(
+            "an input is empty", hint="name files, directories, globs, @list.txt or -", code="missing-input"
+        )
     if argument == STDIN:
         return [InputFile(source or "stdin", STDIN, STDIN)]
     if argument.startswith("@") and not Path(argument).exists():
@@ -88,8 +92,14 @@ def expand_input(argument: str, source: str | None = None, depth: int = 0) -> li
     if path.is_dir():
         name = source or _clean(path.resolve().name) or "root"
         return [InputFile(name, _uri(relative), os.path.join(argument, relative)) for relative in _walk(argument)]  # noqa: PTH118
-    if path.exists():
+    if path.is_file():
         return [InputFile(source or _stem(path.name), _uri(path.name), argument)]
+    if path.exists():
+        raise UsageError(
+            f"the input {argument} is neither a file nor a directory",
+            hint="what comes out of a pipe is read from standard input: name it -",
+            code="bad-input",
+        )
     if any(character in argument for character in "*?["):
         return _expand_glob(argument, source)
     raise UsageError(
@@ -208,7 +218,7 @@ def _walk_below(root: str, below: str, with_hidden: bool, ancestors: tuple[str, 
         if entry.name.startswith(".") and not with_hidden:
             continue
         relative = below + entry.name
-        if entry.is_dir():
+        if _is_directory(entry):
             real = os.path.realpath(entry.path) if entry.is_symlink() else ancestors[-1] + os.sep + entry.name
             if real in ancestors:
                 raise DataError(
@@ -218,7 +228,7 @@ def _walk_below(root: str, below: str, with_hidden: bool, ancestors: tuple[str, 
                     file=entry.path,
                 )
             yield from _walk_below(root, relative + "/", with_hidden, (*ancestors, real))
-        elif entry.is_file():
+        elif _is_file(entry):
             yield relative
         elif entry.is_symlink():
             reason, code = _broken_link(entry.path)
@@ -229,6 +239,20 @@ def _walk_below(root: str, below: str, with_hidden: bool, ancestors: tuple[str, 
                 file=entry.path,
             )
         # a socket, pipe or device in a tree is no document
+
+
+def _is_directory(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link to itself
+        return False
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_file()
+    except OSError:
+        return False
 
 
 def _broken_link(path: str) -> tuple[str, str]:

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from tokctl.corpus.documents import REJECT_SCHEMA, Reject
 
 FILE_NAME = "rejects.parquet"
-_BATCH = 4096
+_GROUP = 4096
 
 
 def reject_batch(rejects: Sequence[Reject]) -> pa.RecordBatch:
@@ -23,11 +23,13 @@ def reject_batch(rejects: Sequence[Reject]) -> pa.RecordBatch:
 
 
 class RejectWriter:
-    """Writes rejects in the order they are added; ``reasons`` counts them by reason."""
+    """Writes rejects in the order they are added, in row groups that don't show how; ``reasons`` counts them by reason."""
 
     def __init__(self, path: Path) -> None:
         self._writer = pq.ParquetWriter(path, REJECT_SCHEMA, compression="zstd")
         self._waiting: list[Reject] = []
+        self._batches: list[pa.RecordBatch] = []
+        self._n_rows = 0
         self.reasons: Counter[str] = Counter()
 
     @property
@@ -38,25 +40,43 @@ class RejectWriter:
         """Add one reject."""
         self.reasons[reject.reason] += 1
         self._waiting.append(reject)
-        if len(self._waiting) >= _BATCH:
-            self._flush()
+        if len(self._waiting) >= _GROUP:
+            self._gather()
+            self._flush(_GROUP)
 
     def add_batches(self, batches: Iterable[pa.RecordBatch]) -> None:
         """Add rows that already have the schema of rejects."""
-        self._flush()
+        self._gather()
         for batch in batches:
             self.reasons.update(batch.column("reason").to_pylist())
-            self._writer.write_batch(batch)
+            self._batches.append(batch)
+            self._n_rows += batch.num_rows
+            self._flush(_GROUP)
 
     def close(self) -> None:
         """Finish the file."""
-        self._flush()
+        self._gather()
+        self._flush(1)
         self._writer.close()
 
-    def _flush(self) -> None:
+    def _gather(self) -> None:
+        """Turn the single rejects into a batch behind those that wait."""
         if self._waiting:
-            self._writer.write_batch(reject_batch(self._waiting))
+            self._batches.append(reject_batch(self._waiting))
+            self._n_rows += len(self._waiting)
             self._waiting = []
+
+    def _flush(self, least: int) -> None:
+        """Write row groups while at least ``least`` rows wait."""
+        if self._n_rows < least:
+            return
+        table = pa.Table.from_batches(self._batches, REJECT_SCHEMA)
+        at = 0
+        while table.num_rows - at >= least:
+            self._writer.write_table(table.slice(at, _GROUP), row_group_size=_GROUP)
+            at = min(at + _GROUP, table.num_rows)
+        self._batches = table.slice(at).to_batches()
+        self._n_rows = table.num_rows - at
 
     def __enter__(self) -> RejectWriter:
         return self

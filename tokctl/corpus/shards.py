@@ -143,7 +143,9 @@ class _PartFile:
         return ShardPart(self._path.name, self._rows, self._sink.size, self._sink.digest.hexdigest())
 
     def abandon(self) -> None:
-        """Leave the unfinished file behind, closed."""
+        """Leave the unfinished file behind, without its footer."""
+        self._sink.is_abandoned = True
+        self._writer.close()
         self._sink.finish()
 
 
@@ -155,8 +157,11 @@ class _HashingFile:
         self.digest = hashlib.sha256()
         self.size = 0
         self.closed = False
+        self.is_abandoned = False
 
     def write(self, data: bytes) -> int:
+        if self.is_abandoned:
+            return len(data)
         self.digest.update(data)
         self._file.write(data)
         self.size += len(data)

@@ -103,7 +103,8 @@ class ExtractionProcess:
             self._child.wait()
             for pipe in (self._child.stdin, self._child.stdout):
                 if pipe is not None:
-                    pipe.close()
+                    with contextlib.suppress(OSError):  # what was still buffered can't be sent any more
+                        pipe.close()
             self._child = None
 
     def _send(self, start: int) -> None:

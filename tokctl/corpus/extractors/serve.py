@@ -18,7 +18,7 @@ from tokctl.corpus.extractors.page_encoding import page_encoding
 from tokctl.corpus.text_encoding import Undecodable, decode, split_bom
 
 Extract = Callable[[str, bool], tuple[str, str | None, str | None]]
-WALL_FACTOR = 5  # a page that waits instead of computing is stopped after so many times its processor time
+WALL_FACTOR = 3  # a page that waits instead of computing is stopped after so many times its processor time
 
 
 def main(reference: str, main_content: bool, errors: str, encoding: str | None, seconds: int) -> None:

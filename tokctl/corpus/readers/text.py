@@ -25,7 +25,7 @@ def read_document(file: InputFile, stream: ByteStream, options: ReadOptions, met
     raw = read_whole(file, stream, options)
     if isinstance(raw, Reject):
         return raw
-    return text_document(file, raw, options, meta, own_id="", declared=None)
+    return text_document(file, raw, options, meta, own_id="")
 
 
 def read_whole(file: InputFile, stream: ByteStream, options: ReadOptions) -> bytes | Reject:
@@ -58,20 +58,24 @@ def text_document(
     meta: dict[str, Any],
     *,
     own_id: str | None,
-    declared: tuple[str, str] | None,
+    declared: tuple[str, str] | None = None,
+    row: int | None = None,
 ) -> Record:
-    """``raw`` as one document. ``declared`` is (encoding, origin) from outside; a byte-order mark goes before it."""
+    """``raw`` as one document. ``declared`` is (encoding, origin) from outside; a byte-order mark goes before it.
+
+    With ``row`` it is a record of a file, where no mark is looked for.
+    """
     encoding, origin = declared or (
         ("utf-8", "default") if options.encoding == "auto" else (options.encoding, "option")
     )
-    marked, skip = split_bom(raw)
+    marked, skip = split_bom(raw) if row is None else (None, 0)
     if marked is not None:
         encoding, origin = marked, "bom"
     text = raw[skip:] if skip else raw
     try:
         decoded = decode(text, encoding, options.errors)
     except Undecodable as error:
-        return undecodable(file, error, options, own_id=own_id, skip=skip)
+        return undecodable(file, error, options, own_id=own_id, row=row, skip=skip)
     meta |= {"encoding": encoding, "encoding_origin": origin}
     language = language_tags.decide(file.name, options.language_from_path, None)
     return Document(
@@ -79,7 +83,7 @@ def text_document(
         text=raw if decoded.text is raw else decoded.text,
         raw=raw,
         own_id=own_id,
-        row=None,
+        row=row,
         language=language or language_tags.fallback(options.language),
         license=options.license,
         group_id=None,
