@@ -1,14 +1,7 @@
 """Encoding with BPE: find the words of a text, look each one up, merge the ones not seen before.
 
-Two word tables share one layout, 32 bytes a slot, two slots to a cache line:
-
-    slots[4 s]      first 8 bytes of the word          | of a long word: its 64-bit hash
-    slots[4 s + 1]  bytes 8..16, zero-padded           | of a long word: where it starts in the table's arena
-    slots[4 s + 2]  n_ids << 40 | length; 0 = empty      (words are never empty)
-    slots[4 s + 3]  the one id, or first id | second id << 32, or where n_ids ids start in the table's id arena
-
-The vocabulary's table is fixed: the tokens that stand for themselves when a word spells them. The cache holds the
-words met so far; when it is full it is emptied, which costs time and never changes an id.
+Two word tables (layout in ``word_table.py``). The vocabulary's is fixed: the tokens that stand for themselves when a word
+spells them. The cache holds the words met so far; when it is full it is emptied, which costs time and never changes an id.
 """
 
 from __future__ import annotations
@@ -18,36 +11,32 @@ from typing import NamedTuple
 import numpy as np
 
 from tokctl.kernels._jit import jit
-from tokctl.kernels._memory import equal_bytes, load8, load_short, prefetch
+from tokctl.kernels._memory import prefetch
 from tokctl.kernels.bpe_merge_word import (
+    ALL_STEPS,
+    SHORT_WORD,
     continue_merge,
     merge_short,
     start_merge,
     write_merged,
 )
 from tokctl.kernels.pattern_scan import scan
+from tokctl.kernels.word_table import INLINE_BYTES, find_token, probe, slot_shift, word_key
 
 DONE, PAUSED, OUT_FULL, LONG_WORD, UNKNOWN_BYTE = range(5)
 
-INLINE_BYTES = 16
-SHORT_WORD = 40  # up to here looking for the minimum by scanning beats the heap
 MAX_CACHED_BYTES = 255
 LONGEST_WORD = 1 << 16  # longer words are merged in slices, by the caller
 BLOCK_WORDS = 512
-ALL_STEPS = np.int64(1) << np.int64(62)
 
 # state of the cache
 N_WORDS, MAX_WORDS, ARENA_USED, IDS_USED = range(4)
 # cursor: segment, next byte, ids written, end of the word that stopped the run
 SEGMENT, POSITION, N_OUT, STOP = range(4)
 
-_LENGTH_MASK = np.uint64((1 << 40) - 1)
 _40 = np.uint64(40)
 _32 = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
-_MIX_1 = np.uint64(0x9E3779B97F4A7C15)
-_MIX_2 = np.uint64(0xD6E8FEB86659FD93)
-_MIX_3 = np.uint64(0xA0761D6478BD642F)
 
 
 class Model(NamedTuple):
@@ -95,133 +84,6 @@ def workspace(cache_slots: int = 1 << 18) -> Workspace:
         np.empty(BLOCK_WORDS, np.int64),
         np.empty(3 * BLOCK_WORDS, np.uint64),
     )
-
-
-@jit
-def slot_shift(slots):
-    """How far a 64-bit hash is shifted down to number the slots of a word table."""
-    capacity = slots.size // 4
-    shift = 64
-    while capacity > 1:
-        capacity >>= 1
-        shift -= 1
-    return np.uint64(shift)
-
-
-@jit
-def _hash_long(data, start, stop):
-    """64-bit hash of a word of more than 8 bytes."""
-    h = np.uint64(stop - start) * _MIX_1
-    i = start
-    while i + 8 <= stop:
-        h = (h ^ load8(data, i)) * _MIX_2
-        h ^= h >> _32
-        i += 8
-    h = (h ^ load8(data, stop - 8)) * _MIX_2
-    return h ^ (h >> _32)
-
-
-@jit
-def word_key(data, start, stop):
-    """``(low, high, hash)`` of the word: its bytes if they fit, else its hash and 0."""
-    length = np.uint64(stop - start)
-    if stop - start <= INLINE_BYTES:
-        low, high = load_short(data, start, stop)
-    else:
-        low, high = _hash_long(data, start, stop), np.uint64(0)
-    h = (low ^ (length * _MIX_3)) * _MIX_1
-    h = ((h ^ (h >> _32)) ^ high) * _MIX_2
-    return low, high, (h ^ (h >> _32)) * _MIX_1
-
-
-@jit
-def probe(slots, arena, shift, data, start, length, low, high, h):
-    """The slot that holds the word, or -1 - the empty slot where it would go."""
-    mask = slots.size // 4 - 1
-    slot = np.int64(h >> shift)
-    tag = np.uint64(length)
-    while True:
-        found = slots[4 * slot + 2]
-        if found == np.uint64(0):
-            return -1 - slot
-        if slots[4 * slot] == low and (found & _LENGTH_MASK) == tag:
-            if length <= INLINE_BYTES:
-                if slots[4 * slot + 1] == high:
-                    return slot
-            elif equal_bytes(data, start, arena, np.int64(slots[4 * slot + 1]), length):
-                return slot
-        slot = (slot + 1) & mask
-
-
-@jit
-def fill_token_table(data, offsets, token_ids, slots):
-    """Put the tokens ``data[offsets[i]:offsets[i + 1]]``, i in ``token_ids int32[]``, into the empty word table ``slots``.
-
-    The table's arena is ``data``. Returns -1, or the id of the first token whose bytes another one already has.
-    """
-    shift = slot_shift(slots)
-    for k in range(token_ids.size):
-        token = token_ids[k]
-        start, stop = offsets[token], offsets[token + 1]
-        low, high, h = word_key(data, start, stop)
-        slot = probe(slots, data, shift, data, start, stop - start, low, high, h)
-        if slot >= 0:
-            return np.int64(token)
-        slot = -1 - slot
-        slots[4 * slot] = low
-        slots[4 * slot + 1] = high if stop - start <= INLINE_BYTES else np.uint64(start)
-        slots[4 * slot + 2] = (np.uint64(1) << _40) | np.uint64(stop - start)
-        slots[4 * slot + 3] = np.uint64(token)
-    return np.int64(-1)
-
-
-@jit
-def find_token(slots, arena, shift, data, start, stop):
-    """The id of the token that is ``data[start:stop]``, or -1."""
-    low, high, h = word_key(data, start, stop)
-    slot = probe(slots, arena, shift, data, start, stop - start, low, high, h)
-    return np.int64(slots[4 * slot + 3]) if slot >= 0 else np.int64(-1)
-
-
-@jit
-def split_pairs(data, offsets, token_ids, slots, left, right, merged):
-    """Every split of every token into two tokens: fills ``left``, ``right``, ``merged`` int32[] and returns their number.
-
-    ``slots`` is the word table of all the tokens. With empty output arrays only the number is returned.
-    """
-    shift = slot_shift(slots)
-    n = 0
-    for k in range(token_ids.size):
-        token = token_ids[k]
-        start, stop = offsets[token], offsets[token + 1]
-        for middle in range(start + 1, stop):
-            first = find_token(slots, data, shift, data, start, middle)
-            if first < 0:
-                continue
-            second = find_token(slots, data, shift, data, middle, stop)
-            if second < 0:
-                continue
-            if left.size > 0:
-                left[n] = first
-                right[n] = second
-                merged[n] = token
-            n += 1
-    return n
-
-
-@jit
-def encodes_to_itself(data, offsets, token_ids, byte_ids, pair_slots, space, result):
-    """For each token, by merging alone: 1 if its bytes become that one token, else 0 (``result uint8[n]``)."""
-    for k in range(token_ids.size):
-        token = token_ids[k]
-        start, stop = offsets[token], offsets[token + 1]
-        result[k] = 0
-        if stop - start <= SHORT_WORD:
-            n = merge_short(data, start, stop, byte_ids, pair_slots, space)
-            result[k] = n == 1 and space.ids[0] == token
-        elif start_merge(data, start, stop, byte_ids, pair_slots, space) < 0:
-            continue_merge(pair_slots, space, ALL_STEPS)
-            result[k] = space.following[0] < 0 and space.ids[0] == token
 
 
 @jit
@@ -422,16 +284,3 @@ def encode_words(data, segments, model, work, space, out, cursor, max_bytes):
         if n_bytes >= max_bytes:
             return PAUSED
     return DONE
-
-
-@jit
-def decode_ids(ids, data, offsets, out):
-    """Write the bytes of ``ids uint32[]`` one after another; ``out uint8[]`` has exactly their size."""
-    at = 0
-    for k in range(ids.size):
-        start = offsets[ids[k]]
-        stop = offsets[ids[k] + 1]
-        for i in range(start, stop):
-            out[at] = data[i]
-            at += 1
-    return at

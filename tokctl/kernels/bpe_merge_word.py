@@ -18,6 +18,8 @@ import numpy as np
 
 from tokctl.kernels._jit import jit
 
+SHORT_WORD = 40  # bytes; up to here looking for the minimum by scanning beats the heap
+ALL_STEPS = np.int64(1) << np.int64(62)
 NO_PAIR = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)

@@ -17,6 +17,7 @@ import numpy as np
 from tokctl.errors import ArtifactError, DataError, UsageError
 from tokctl.kernels._boundary import bytes_view, writable_view
 from tokctl.tokenizer.added_tokens import AddedToken, AddedTokenMatcher, Pieces, build_trie, first_spelling
+from tokctl.tokenizer.decoding import join_tokens, unknown_id
 from tokctl.tokenizer.encoding import Encoding, FlatEncoding, check_unit, in_code_points, trim_spaces
 from tokctl.tokenizer.models.bpe import BPE
 from tokctl.tokenizer.models.bpe_encoder import BPEEncoder
@@ -131,7 +132,7 @@ class Tokenizer:
         """The bytes that one id decodes to; DataError for an id that stands for nothing."""
         token_id = operator.index(token_id)
         if not 0 <= token_id < self.vocab_size or self.vocabulary.kinds[token_id] == UNUSED:
-            raise self._unknown_id(token_id)
+            raise unknown_id(self.vocabulary, token_id)
         return self.vocabulary.token(token_id)
 
     @cached_property
@@ -372,12 +373,7 @@ class Tokenizer:
 
     def decode_bytes(self, ids: Any) -> bytes:
         """The exact bytes of ids (a sequence or an integer array); DataError for an id that stands for nothing."""
-        from tokctl.kernels.bpe_encode import decode_ids
-
-        array = self._check_ids(ids)
-        out = np.empty(int(self.vocabulary.lengths[array].sum()), np.uint8)
-        decode_ids(array, self.vocabulary.data, self.vocabulary.offsets, out)
-        return out.tobytes()
+        return join_tokens(self.vocabulary, ids)
 
     def decode(self, ids: Any, errors: str = "replace") -> str:
         """The text of ids. Bytes that are not UTF-8 become U+FFFD, or with ``errors="strict"`` raise DataError."""
@@ -393,29 +389,6 @@ class Tokenizer:
                 code="invalid-utf8",
                 offset=error.start,
             ) from None
-
-    def _check_ids(self, ids: Any) -> np.ndarray:
-        array = ids if isinstance(ids, np.ndarray) else np.array(list(ids))
-        if array.size == 0:
-            return np.empty(0, np.uint32)
-        if array.ndim != 1 or array.dtype.kind not in "iu":
-            raise DataError("token ids are whole numbers in one sequence", code="not-an-id")
-        wrong = (array < 0) | (array >= self.vocab_size)
-        if not wrong.any():
-            wrong = self.vocabulary.kinds[array] == UNUSED
-        if wrong.any():
-            at = int(np.argmax(wrong))
-            raise self._unknown_id(int(array[at]), at)
-        return writable_view(array.astype(np.uint32, copy=False))
-
-    def _unknown_id(self, token_id: int, at: int | None = None) -> DataError:
-        place = "" if at is None else f" (number {at} of the ids)"
-        return DataError(
-            f"the id {token_id}{place} is not in the vocabulary",
-            hint=f"ids of this tokenizer are 0 to {self.vocab_size - 1}"
-            + (f", without {len(self.unused_ids)} unused ones" if self.unused_ids else ""),
-            code="unknown-id",
-        )
 
     # -- identity
 

@@ -115,7 +115,7 @@ class BPE:
 
     def token_table(self, token_ids: np.ndarray) -> np.ndarray:
         """Word table of some tokens by their bytes (``token_slots`` of the kernels); ArtifactError for equal bytes."""
-        from tokctl.kernels.bpe_encode import fill_token_table
+        from tokctl.kernels.word_table import fill_token_table
 
         slots = np.zeros(4 * _capacity(len(token_ids)), np.uint64)
         twice = fill_token_table(self.vocabulary.data, self.vocabulary.offsets, token_ids, slots)
@@ -134,7 +134,7 @@ class BPE:
             kept = np.flatnonzero(~np.isin(self.merged, control)).astype(np.int32)
             left, right = self.merges[kept, 0].copy(), self.merges[kept, 1].copy()
             return Pairs(left, right, kept, self.merged[kept])
-        from tokctl.kernels.bpe_encode import split_pairs
+        from tokctl.kernels.bpe_tokens import split_pairs
 
         ids = self.token_ids[~np.isin(self.token_ids, control)]
         table = self.token_table(ids)
@@ -157,8 +157,8 @@ class BPE:
     @cached_property
     def encodes_to_itself(self) -> np.ndarray:
         """``bool[V]``: the tokens whose bytes, merged as a word, give that one token. False for ids that are no token."""
-        from tokctl.kernels.bpe_encode import encodes_to_itself
         from tokctl.kernels.bpe_merge_word import merge_space
+        from tokctl.kernels.bpe_tokens import encodes_to_itself
 
         ids = self.token_ids
         result = np.zeros(len(ids), np.uint8)

@@ -1,0 +1,75 @@
+"""Over a whole vocabulary: which pairs make a token, which tokens their own bytes give, and the bytes of ids."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tokctl.kernels._jit import jit
+from tokctl.kernels.bpe_merge_word import ALL_STEPS, SHORT_WORD, continue_merge, merge_short, start_merge
+from tokctl.kernels.word_table import find_token, slot_shift
+
+
+@jit
+def split_pairs(data, offsets, token_ids, slots, left, right, merged):
+    """Every split of every token into two tokens: fills ``left``, ``right``, ``merged`` int32[] and returns their number.
+
+    ``slots`` is the word table of all the tokens. With empty output arrays only the number is returned.
+    """
+    shift = slot_shift(slots)
+    n = 0
+    for k in range(token_ids.size):
+        token = token_ids[k]
+        start, stop = offsets[token], offsets[token + 1]
+        for middle in range(start + 1, stop):
+            first = find_token(slots, data, shift, data, start, middle)
+            if first < 0:
+                continue
+            second = find_token(slots, data, shift, data, middle, stop)
+            if second < 0:
+                continue
+            if left.size > 0:
+                left[n] = first
+                right[n] = second
+                merged[n] = token
+            n += 1
+    return n
+
+
+@jit
+def encodes_to_itself(data, offsets, token_ids, byte_ids, pair_slots, space, result):
+    """For each token, by merging alone: 1 if its bytes become that one token, else 0 (``result uint8[n]``)."""
+    for k in range(token_ids.size):
+        token = token_ids[k]
+        start, stop = offsets[token], offsets[token + 1]
+        result[k] = 0
+        if stop - start <= SHORT_WORD:
+            n = merge_short(data, start, stop, byte_ids, pair_slots, space)
+            result[k] = n == 1 and space.ids[0] == token
+        elif start_merge(data, start, stop, byte_ids, pair_slots, space) < 0:
+            continue_merge(pair_slots, space, ALL_STEPS)
+            result[k] = space.following[0] < 0 and space.ids[0] == token
+
+
+@jit
+def measure_ids(ids, offsets, kinds):
+    """How many bytes ``ids uint32[]`` stand for, or -1 - k if ``ids[k]`` stands for nothing (``kinds uint8[V]`` is 0)."""
+    n_bytes = np.int64(0)
+    for k in range(ids.size):
+        token = np.int64(ids[k])
+        if token >= kinds.size or kinds[token] == 0:
+            return np.int64(-1 - k)
+        n_bytes += offsets[token + 1] - offsets[token]
+    return n_bytes
+
+
+@jit
+def decode_ids(ids, data, offsets, out):
+    """Write the bytes of ``ids uint32[]`` one after another; ``out uint8[]`` has exactly their size."""
+    at = 0
+    for k in range(ids.size):
+        start = offsets[ids[k]]
+        stop = offsets[ids[k] + 1]
+        for i in range(start, stop):
+            out[at] = data[i]
+            at += 1
+    return at
