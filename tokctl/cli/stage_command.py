@@ -141,17 +141,8 @@ def describe(outcome: Outcome, *, dry_run: bool) -> list[str]:
         lines.append(
             f"  rows in {counts['rows_in']:,} = out {counts['rows_out']:,} + rejected {counts['rows_rejected']:,}"
         )
-        lines += [f"  {key.replace('_', ' ')}: {_short(value)}" for key, value in outcome.manifest.facts.items()]
+        lines += [f"  {line}" for line in outcome.headline]
     return lines
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, bool) or value is None or isinstance(value, str):
-        return str(value)
-    if isinstance(value, int):
-        return f"{value:,}"
-    text = str(value) if not isinstance(value, dict) else ", ".join(f"{k} {_short(v)}" for k, v in value.items())
-    return text if len(text) <= 160 else text[:157] + "..."
 
 
 def _as_list(value: Any) -> list[str]:

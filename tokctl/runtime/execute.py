@@ -35,6 +35,7 @@ class Outcome:
     state_before: State
     manifest: Manifest | None
     measurements: dict[str, Any] = field(default_factory=dict)
+    headline: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         value: dict[str, Any] = {
@@ -119,7 +120,8 @@ def execute(
             if state == "current" and not options.force:
                 return Outcome(stage.name, out, plan.fingerprint, False, state, read_manifest(out))
             manifest, measurements = _perform(plan, options, digests)
-        return Outcome(stage.name, out, plan.fingerprint, True, state, manifest, measurements)
+        lines = tuple(stage.headline(manifest.facts))
+        return Outcome(stage.name, out, plan.fingerprint, True, state, manifest, measurements, lines)
     finally:
         if own_digests:
             digests.save()

@@ -82,6 +82,7 @@ class Stage:
 
     ``version`` is bumped by hand whenever the same inputs and parameters give other bytes; a golden test notices a change
     without a bump. ``libraries`` are distributions and ``data_tables`` names -> versions whose change may change the output.
+    ``headline`` says in a few lines what a person wants to know of the manifest's facts.
     """
 
     name: str
@@ -95,6 +96,7 @@ class Stage:
     data_tables: Callable[[StageParameters], dict[str, str]] | None = None
     check: Callable[[StageParameters, Mapping[str, tuple[ResolvedInput, ...]]], None] | None = None
     plugin_sources: Callable[[StageParameters], dict[str, str]] | None = None
+    headline: Callable[[Mapping[str, Any]], list[str]] = lambda facts: []
     examples: tuple[str, ...] = field(default=())
 
     def input(self, name: str) -> Input:

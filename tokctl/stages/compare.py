@@ -123,6 +123,13 @@ def failure(document: Mapping[str, Any]) -> CheckFailed:
     )
 
 
+def headline(facts: Mapping[str, Any]) -> list[str]:
+    """What a person wants to know of the result."""
+    lines = [f"{entry['name']}: {entry['vocab_size']:,} tokens" for entry in facts["candidates"]]
+    verdict = "all passed" if facts["passed"] else "not all passed"
+    return [*lines, f"{facts['n_gates']:,} gates: {verdict}"] if facts["n_gates"] else lines
+
+
 STAGE = Stage(
     name="compare",
     version=1,
@@ -143,6 +150,7 @@ STAGE = Stage(
         Input("gates", "gate file (TOML)", option="--gates", required=False, expand=expand_files, metavar="FILE"),
     ),
     run=run,
+    headline=headline,
     check=check,
     libraries=("pyarrow", "numpy"),
     examples=(

@@ -213,6 +213,13 @@ def _merge(stage_run: StageRun) -> None:
     }
 
 
+def headline(facts: Mapping[str, Any]) -> list[str]:
+    """What a person wants to know of the result."""
+    lines = [f"{facts['n_words']:,} distinct words, {int(facts['total_words']):,} in all; pattern {facts['pattern']}"]
+    lines += [f"special {name!r}: {int(count):,} carved out" for name, count in facts["specials"].items()]
+    return lines
+
+
 def data_tables(parameters: StageParameters) -> dict[str, str]:
     """The Unicode version of the split patterns."""
     from tokctl.tokenizer.unicode_tables import DEFAULT_VERSION
@@ -253,6 +260,7 @@ STAGE = Stage(
         ),
     ),
     run=run,
+    headline=headline,
     check=check,
     data_tables=data_tables,
     libraries=("pyarrow",),

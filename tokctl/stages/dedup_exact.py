@@ -7,7 +7,14 @@ from typing import Literal
 from tokctl.runtime.parameters import param
 from tokctl.runtime.stage import Stage
 from tokctl.runtime.stage_run import StageRun
-from tokctl.stages.dedup_rows import DEFAULT_MEMORY, DedupParameters, canonicalisation, data_tables, write_survivors
+from tokctl.stages.dedup_rows import (
+    DEFAULT_MEMORY,
+    DedupParameters,
+    canonicalisation,
+    data_tables,
+    headline,
+    write_survivors,
+)
 from tokctl.stages.documents import document_parts, documents_input, rejects_of
 
 
@@ -62,6 +69,7 @@ STAGE = Stage(
     parameters=DedupExactParameters,
     inputs=(documents_input("Shard directories or raw files."),),
     run=run,
+    headline=headline,
     libraries=("pyarrow", "xxhash"),
     data_tables=data_tables,
     examples=("tokctl dedup exact documents -o unique --nfc --collapse-space",),

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from tokctl.runtime.parameters import ExactDecimal, Quantity, param
 from tokctl.runtime.stage import Stage
 from tokctl.runtime.stage_run import StageRun
-from tokctl.stages.dedup_rows import DEFAULT_MEMORY, DedupParameters, canonicalisation, data_tables, write_survivors
+from tokctl.stages.dedup_rows import (
+    DEFAULT_MEMORY,
+    DedupParameters,
+    canonicalisation,
+    data_tables,
+    headline,
+    write_survivors,
+)
 from tokctl.stages.documents import document_parts, documents_input, rejects_of
 
 if TYPE_CHECKING:
@@ -120,6 +127,7 @@ STAGE = Stage(
     parameters=DedupMinhashParameters,
     inputs=(documents_input("Shard directories or raw files."),),
     run=run,
+    headline=headline,
     libraries=("pyarrow", "xxhash", "datasketch"),
     data_tables=data_tables,
     examples=("tokctl dedup minhash unique -o deduplicated --threshold 0.8",),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -57,6 +58,17 @@ def data_tables(parameters: Any) -> dict[str, str]:
     from tokctl.corpus.dedup.canonical import UNICODE_VERSION
 
     return {"unicode": UNICODE_VERSION}
+
+
+def headline(facts: Mapping[str, Any]) -> list[str]:
+    """What a person wants to know of the result."""
+    lines = [
+        f"{facts['clusters']:,} clusters, the largest of {facts['largest_cluster']:,}; {facts['duplicates']:,} duplicates removed"
+    ]
+    for name, source in facts["removed_by_source"].items():
+        if source["removed"]:
+            lines.append(f"{name}: {source['removed']:,} of {source['documents']:,} removed")
+    return lines
 
 
 def write_survivors(

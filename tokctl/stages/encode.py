@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tokctl.errors import UsageError
@@ -177,6 +177,12 @@ def run(stage_run: StageRun) -> None:
     }
 
 
+def headline(facts: Mapping[str, Any]) -> list[str]:
+    """What a person wants to know of the result."""
+    cut = f"; {facts['n_truncated']:,} documents truncated" if facts["n_truncated"] else ""
+    return [f"{int(facts['n_tokens']):,} tokens{cut}; tokenizer {facts['tokenizer'][:16]}"]
+
+
 def _schema(with_offsets: bool) -> pa.Schema:
     import pyarrow as pa
 
@@ -209,6 +215,7 @@ STAGE = Stage(
         tokenizer_input("The tokenizer: a tokctl directory, tokenizer.json or .tiktoken file."),
     ),
     run=run,
+    headline=headline,
     libraries=("pyarrow",),
     examples=(
         "echo 'Hello world' | tokctl encode --tokenizer tokenizers/8000 -",

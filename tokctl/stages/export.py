@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,6 +90,14 @@ def _run(stage_run: StageRun, write: Callable[[Tokenizer], list[Path]], main: st
     stage_run.facts |= {"semantic_hash": tokenizer.semantic_hash, "verification": result}
 
 
+def headline(facts: Mapping[str, Any]) -> list[str]:
+    """What a person wants to know of the result."""
+    result = facts["verification"]
+    if result["status"] == "unverified":
+        return [f"unverified: {result['consumer']} isn't installed"]
+    return [f"verified: {result['consumer']} {result['version']} gives the same ids on {result['n_strings']:,} strings"]
+
+
 HUGGINGFACE = Stage(
     name="export huggingface",
     version=1,
@@ -102,6 +110,7 @@ HUGGINGFACE = Stage(
     parameters=HuggingFaceParameters,
     inputs=(tokenizer_input("The tokenizer."),),
     run=run_huggingface,
+    headline=headline,
     libraries=("tokenizers",),
     examples=("tokctl export huggingface --tokenizer tokenizers/8000 -o exported",),
 )
@@ -118,6 +127,7 @@ TIKTOKEN = Stage(
     parameters=TiktokenParameters,
     inputs=(tokenizer_input("The tokenizer."),),
     run=run_tiktoken,
+    headline=headline,
     libraries=("tiktoken",),
     examples=("tokctl export tiktoken --tokenizer tokenizers/8000 -o exported --name mine",),
 )

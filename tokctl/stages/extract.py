@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from tokctl.errors import MissingExtra
 from tokctl.runtime.parameters import Quantity, param
@@ -77,6 +78,12 @@ def run(stage_run: StageRun) -> None:
     }
 
 
+def headline(facts: Mapping[str, Any]) -> list[str]:
+    """What a person wants to know of the result."""
+    rejects = ", ".join(f"{count:,} {reason}" for reason, count in facts["rejects"].items())
+    return [f"{facts['n_files']:,} files" + (f"; rejected: {rejects}" if rejects else "")]
+
+
 def _workers(stage_run: StageRun) -> int:
     """Reading processes: no more than the memory limit has room for."""
     limit = stage_run.memory_limit
@@ -112,6 +119,7 @@ STAGE = Stage(
         ),
     ),
     run=run,
+    headline=headline,
     libraries=("pyarrow", "resiliparse", "fastwarc", "charset-normalizer", "trafilatura"),
     examples=(
         "tokctl extract pages/ archive.warc.gz -o documents",

@@ -183,6 +183,15 @@ def _words(stage_run: StageRun) -> tuple[WordCounts | FirstSeenWords, PreTokeniz
     )
 
 
+def headline(facts: Mapping[str, Any]) -> list[str]:
+    """What a person wants to know of the result."""
+    lines = [
+        f"{size['arithmetic']}; {size['ambiguous_merges']:,} merges decided by the tie-break; {size['semantic_hash'][:16]}"
+        for size in facts["sizes"].values()
+    ]
+    return lines + ([facts["shortfall"]] if facts["shortfall"] else [])
+
+
 STAGE = Stage(
     name="fit bpe",
     version=1,
@@ -206,6 +215,7 @@ STAGE = Stage(
         ),
     ),
     run=run,
+    headline=headline,
     check=check,
     examples=(
         "tokctl fit bpe --counts words -o tokenizers --vocab-size 8k,32k",

@@ -131,6 +131,15 @@ def run(stage_run: StageRun) -> None:
         stage_run.log(f"{moved:,} documents changed sides because a cluster joined their group with another")
 
 
+def headline(facts: Mapping[str, Any]) -> list[str]:
+    """What a person wants to know of the result."""
+    lines = [
+        f"{role}: {record['documents']:,} documents in {record['groups']:,} groups, {record['bytes']:,} bytes"
+        for role, record in facts["roles"].items()
+    ]
+    return [*lines, f"corpus release {facts['release'][:16]}"]
+
+
 STAGE = Stage(
     name="split",
     version=1,
@@ -155,6 +164,7 @@ STAGE = Stage(
         ),
     ),
     run=run,
+    headline=headline,
     check=check,
     libraries=("pyarrow",),
     examples=("tokctl split deduplicated -o split --validation 0.05 --test 0.05 --group-by meta.article",),

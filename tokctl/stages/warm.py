@@ -5,7 +5,13 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-_TEXTS = ("the cat sat on the mat, the cat sat", "ein Baum, zwei Bäume <|x|> " * 3, "日本語のテキスト" * 4, "", "a" * 300)
+_TEXTS = (
+    "the cat sat on the mat, the cat sat",
+    "ein Baum, zwei Bäume <|x|> " * 3,
+    "日本語のテキスト" * 4,
+    "",
+    "a" * 300,
+)
 
 
 def warm_kernels() -> int:
@@ -39,7 +45,9 @@ def _count_and_fit() -> None:
         WordCounts.merge([words, words])
     fitted = {}
     for ties in ("ascending", "sentencepiece"):
-        fitted[ties] = fit("bpe", words, vocab_size=270, min_frequency=1, ties=ties, specials=["<|x|>"], on_short="warn")
+        fitted[ties] = fit(
+            "bpe", words, vocab_size=270, min_frequency=1, ties=ties, specials=["<|x|>"], on_short="warn"
+        )
     tokenizer = fitted["ascending"]
     assert not isinstance(tokenizer, dict)
     ids, _ = tokenizer.encode_flat(_TEXTS, allowed_special="all")
