@@ -120,7 +120,7 @@ STAGE = Stage(
     ),
     run=run,
     headline=headline,
-    libraries=("pyarrow", "resiliparse", "fastwarc", "charset-normalizer", "trafilatura"),
+    libraries=("pyarrow", "resiliparse", "fastwarc", "trafilatura"),
     examples=(
         "tokctl extract pages/ archive.warc.gz -o documents",
         "tokctl extract wiki.jsonl.zst -o documents --text-field body.text --id-field id --language-field lang",
