@@ -108,13 +108,16 @@ def _run(next_state, actions, ascii_class, block, block_class, end_class, data, 
 def _remember_failure(automaton, data, state, at, dead, stop, memo, memo_base):
     """Mark the states of the run from ``(state, at)`` to its death at ``dead`` as leading to no further match.
 
-    Returns the memo, grown where needed: uint8[blocks since ``memo_base``, bits of the pending states].
+    Returns the memo, grown where needed: uint8[n_blocks * width], one row of bits of pending states for each block of
+    bytes since ``memo_base``.
     """
     ascii_class, block, block_class = automaton.ascii_class, automaton.block, automaton.block_class
-    n_blocks = (dead >> BLOCK_BITS) - (memo_base >> BLOCK_BITS) + 1
-    if n_blocks > memo.shape[0]:
-        grown = np.zeros((max(n_blocks, 2 * memo.shape[0]), memo.shape[1]), np.uint8)
-        grown[: memo.shape[0]] = memo
+    width = (automaton.n_pending + 7) >> 3
+    needed = ((dead >> BLOCK_BITS) - (memo_base >> BLOCK_BITS) + 1) * width
+    if needed > memo.size:
+        grown = np.zeros(max(needed, 2 * memo.size), np.uint8)
+        for i in range(memo.size):  # an array assignment would bring seconds of compilation for its error message
+            grown[i] = memo[i]
         memo = grown
     while at < dead:
         klass, after = _read(ascii_class, block, block_class, data, at, stop)
@@ -122,7 +125,8 @@ def _remember_failure(automaton, data, state, at, dead, stop, memo, memo_base):
         if (at >> BLOCK_BITS) != (after >> BLOCK_BITS) and after < dead:
             pending = automaton.pending[state // automaton.n_classes]
             if pending >= 0:
-                memo[(after >> BLOCK_BITS) - (memo_base >> BLOCK_BITS), pending >> 3] |= np.uint8(1 << (pending & 7))
+                row = (after >> BLOCK_BITS) - (memo_base >> BLOCK_BITS)
+                memo[row * width + (pending >> 3)] |= np.uint8(1 << (pending & 7))
         at = after
     return memo
 
@@ -135,7 +139,8 @@ def _scan_attempts(automaton, data, word, stop, ends, n):
     """
     ascii_class, block, block_class = automaton.ascii_class, automaton.block, automaton.block_class
     actions, next_state, context = automaton.action, automaton.next_state, automaton.context
-    memo = np.zeros((0, (automaton.n_pending + 7) >> 3), np.uint8)
+    width = (automaton.n_pending + 7) >> 3
+    memo = np.zeros(0, np.uint8)
     memo_base = word
     memo_end = word
     at = word  # where this attempt begins; [word, at) is text that nothing matches
@@ -188,7 +193,8 @@ def _scan_attempts(automaton, data, word, stop, ends, n):
                 if after < memo_end and (here >> BLOCK_BITS) != (after >> BLOCK_BITS):
                     pending = automaton.pending[state // automaton.n_classes]
                     if pending >= 0:
-                        bits = memo[(after >> BLOCK_BITS) - (memo_base >> BLOCK_BITS), pending >> 3]
+                        row = (after >> BLOCK_BITS) - (memo_base >> BLOCK_BITS)
+                        bits = memo[row * width + (pending >> 3)]
                         failed = bits >> (pending & 7) & 1 != 0
                 if not failed:
                     previous = here
@@ -197,7 +203,7 @@ def _scan_attempts(automaton, data, word, stop, ends, n):
             end = mark
             if here - mark > NEAR:
                 if at >= memo_end:
-                    memo = np.zeros((0, memo.shape[1]), np.uint8)
+                    memo = np.zeros(0, np.uint8)
                     memo_base = at
                 if mark > at:
                     memo = _remember_failure(automaton, data, mark_state, mark_after, here, stop, memo, memo_base)
