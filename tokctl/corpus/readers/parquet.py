@@ -49,17 +49,6 @@ def read(file: InputFile, stream: ByteStream, options: ReadOptions) -> Iterator[
         yield reject(file, "corrupt-parquet", f"the file can't be read beyond row {row}: {_first_line(error)}", row=row)
 
 
-def text_batches(path: str, name: str, column: str) -> Iterator[pa.Array]:
-    """The text column in batches of bounded size: large_string or large_binary, nulls included, UTF-8 not checked.
-
-    Raises DataError for a text column that is missing or holds no text, and Arrow's errors for a broken file.
-    """
-    with pq.ParquetFile(path, pre_buffer=False) as parquet:
-        leaf = _text_leaf(name, path, parquet, column)
-        for batch in _row_groups(parquet, [leaf]):
-            yield _column(batch, leaf)
-
-
 def _batches(file: InputFile, options: ReadOptions) -> Iterator[tuple[list[bytes | None], Sequence[dict[str, Any]]]]:
     with pq.ParquetFile(file.path, pre_buffer=False) as parquet:
         leaf = _text_leaf(file.name, file.path, parquet, options.text_column)
