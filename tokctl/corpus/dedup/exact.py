@@ -27,7 +27,6 @@ DIGESTS: dict[str, Digest] = {
     "sha256": lambda text: hashlib.sha256(text).digest(),
 }
 EMPTY_RULES = ("keep", "drop")
-_DIGEST_BYTES = 32  # what the key file keeps of each hash: all of sha256; shorter ones are padded
 _RECORD_WORDS = 3
 
 
@@ -98,7 +97,7 @@ def find_exact(
         texts = canonicalise(batch.data, batch.offsets, settings.canonicalisation)
         return texts, text_keys(texts, np.arange(batch.rows.size), digest)
 
-    index = ExactIndex(scratch / "texts", settings.canonicalisation)
+    index = ExactIndex(scratch / "texts", settings.canonicalisation, digest)
     try:
         for batch, (texts, keys) in documents.map_texts(work, workers=workers, on_step=on_step):
             lengths[batch.rows] = np.diff(batch.offsets)
@@ -111,20 +110,24 @@ def find_exact(
 
 
 def text_keys(texts: CanonicalTexts, chosen: np.ndarray, digest: Digest) -> np.ndarray:
-    """``uint64[n, 4]``: the hashes of the texts ``chosen`` (int64[n]) as keys of an ExactIndex."""
+    """``uint64[n, bytes / 8]``: the hashes of the texts ``chosen`` (int64[n]) as keys of an ExactIndex."""
     data = texts.data.data
     spans = zip(texts.offsets[chosen].tolist(), texts.offsets[chosen + 1].tolist(), strict=True)
-    digests = [digest(data[start:stop])[:_DIGEST_BYTES].ljust(_DIGEST_BYTES, b"\0") for start, stop in spans]
-    return np.frombuffer(b"".join(digests), "<u8").reshape(-1, _DIGEST_BYTES // 8)
+    digests = b"".join([digest(data[start:stop]) for start, stop in spans])
+    return np.frombuffer(digests, "<u8").reshape(chosen.size, _key_width(digest))
+
+
+def _key_width(digest: Digest) -> int:
+    return len(digest(b"")) // 8
 
 
 class ExactIndex:
     """Hashes of texts on disk, and the comparison of the texts behind equal ones."""
 
-    def __init__(self, path: Path, how: Canonicalisation) -> None:
+    def __init__(self, path: Path, how: Canonicalisation, digest: Digest) -> None:
         self._path = path
         self._how = how
-        self._keys = KeyFile(path.with_suffix(".keys"), _DIGEST_BYTES // 8)
+        self._keys = KeyFile(path.with_suffix(".keys"), _key_width(digest))
         self._rows: list[np.ndarray] = []
 
     def add(self, rows: np.ndarray, keys: np.ndarray) -> None:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 _CHUNK = 1 << 18
+_LEAST_MEMORY = 1 << 22  # a range of fewer bytes than this saves nothing and costs a pass over the file
 
 
 class Groups(NamedTuple):
@@ -47,7 +48,7 @@ class KeyFile:
         One range of keys is in memory at a time: about 4 words a key (a range is never smaller than one group).
         """
         self._file.flush()
-        n_ranges = max(1, -(-self.n_keys * 8 * (2 * self._width + 3) // max(1, memory_limit)))
+        n_ranges = max(1, -(-self.n_keys * 8 * (2 * self._width + 3) // max(_LEAST_MEMORY, memory_limit)))
         for number in range(n_ranges):
             keys, members = self._range(number, n_ranges)
             order = np.lexsort(keys.T[::-1])  # stable: equal keys stay in ascending order of members

@@ -13,9 +13,6 @@ The result depends on the documents alone: not on their order, on batches or on 
 
 from __future__ import annotations
 
-import os
-from array import array
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -29,9 +26,9 @@ from tokctl.corpus.dedup.exact import DIGESTS, Duplicates, ExactIndex, check_emp
 from tokctl.corpus.dedup.key_groups import Groups, KeyFile
 from tokctl.corpus.dedup.minhash import SignatureScheme, signatures
 from tokctl.corpus.dedup.shingling import ShingleSets, Shingling, shingle_sets
+from tokctl.corpus.dedup.spill_files import BucketFile, SetFile
 from tokctl.corpus.dedup.survivors import Clusters
 from tokctl.errors import UsageError
-from tokctl.kernels._boundary import writable_view
 
 KEEP_RULES = ("similar", "one")
 _SHORT_TEXT_HASH = "xxh3-128"
@@ -166,9 +163,9 @@ class NearDuplicateSearch:
         plan = settings.bands
         self._bands = [KeyFile(scratch / f"band-{i:03}.keys", 1) for i in range(plan.n_bands)]
         self._digests = KeyFile(scratch / "sets.keys", 2)
-        self._short = ExactIndex(scratch / "short", settings.canonicalisation)
-        self._buckets = _BucketFile(scratch / "buckets")
-        self._sets = _SetFile(scratch / "sets")
+        self._short = ExactIndex(scratch / "short", settings.canonicalisation, DIGESTS[_SHORT_TEXT_HASH])
+        self._buckets = BucketFile(scratch / "buckets")
+        self._sets = SetFile(scratch / "sets")
         # by sketched document, numbered in row order
         self._rows = np.empty(0, np.int64)
         self._nodes = np.empty(0, np.int64)
@@ -198,6 +195,11 @@ class NearDuplicateSearch:
             doubted[groups.members] = True
         self._find_buckets(leaders, doubted)
         collapsed = self._read_sets(leaders, doubted)
+        if self.work.set_collisions:  # buckets that looked like one set may hold several; all of them have been read
+            self._buckets.clear()
+            self._find_buckets(leaders, doubted)
+        for band in self._bands:
+            band.close()
         self._unite(collapsed)
         return Duplicates(self._labels, self._lengths, self._is_empty)
 
@@ -283,14 +285,14 @@ class NearDuplicateSearch:
                 members = groups.members[np.repeat(is_mixed, sizes)]
                 is_candidate[members] = True
                 self._buckets.add(Groups(members, np.append(0, np.cumsum(sizes[is_mixed]))))
-            band.close()
         self.work.candidates = int(np.count_nonzero(is_candidate))
         doubted |= is_candidate
 
     def _read_sets(self, leaders: np.ndarray, doubted: np.ndarray) -> np.ndarray:
         """Write the sets of doubted documents as nodes; ``bool[n]``: documents that share the node of their leader.
 
-        A leader is the first of its digest, so its set is there before those that may equal it.
+        A leader is the first of its digest, so its set is there before those that may equal it. Where digests collide,
+        ``leaders`` are corrected to the first document of the same set.
         """
         from tokctl.kernels.shingles import sort_sets
 
@@ -303,18 +305,23 @@ class NearDuplicateSearch:
         wanted[self._rows[doubted]] = True
         self._nodes = np.full(self._rows.size, -1, np.int64)
         collapsed = np.zeros(self._rows.size, np.bool_)
+        others: dict[int, list[int]] = {}  # leader -> leaders of other sets with its digest
         for batch, sets in self._documents.map_texts(work, wanted=wanted, workers=self._workers):
             for i, number in enumerate(np.searchsorted(self._rows, batch.rows).tolist()):
                 values = sets.hashes[sets.offsets[i] : sets.offsets[i + 1]]
-                leader = int(leaders[number])
-                if leader != number:
-                    node = int(self._nodes[leader])
-                    if self._sets.equals(node, values):
-                        self._nodes[number] = node
+                first = int(leaders[number])
+                for leader in [first, *others.get(first, [])] if first != number else []:
+                    if self._sets.equals(int(self._nodes[leader]), values):
+                        leaders[number] = leader
+                        self._nodes[number] = self._nodes[leader]
                         collapsed[number] = True
-                        continue
-                    self.work.set_collisions += 1
-                self._nodes[number] = self._sets.add(values)
+                        break
+                else:
+                    self._nodes[number] = self._sets.add(values)
+                    if first != number:
+                        self.work.set_collisions += 1
+                        leaders[number] = number
+                        others.setdefault(first, []).append(number)
         return collapsed
 
     def _unite(self, collapsed: np.ndarray) -> None:
@@ -377,63 +384,3 @@ class NearDuplicateSearch:
             return np.full(rows.size, -1, np.int64)
         number = np.minimum(np.searchsorted(self._rows, rows), self._rows.size - 1)
         return np.where(self._rows[number] == rows, self._nodes[number], -1)
-
-
-class _BucketFile:
-    """Groups on disk, in the order they were added."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._file = path.open("w+b")
-
-    def add(self, groups: Groups) -> None:
-        if groups.members.size:
-            self._file.write(np.array([groups.members.size, groups.offsets.size], np.int64).tobytes())
-            self._file.write(groups.members.tobytes())
-            self._file.write(groups.offsets.tobytes())
-
-    def groups(self) -> Iterator[Groups]:
-        self._file.seek(0)
-        while header := self._file.read(16):
-            n_members, n_offsets = np.frombuffer(header, np.int64).tolist()
-            members = np.frombuffer(self._file.read(8 * n_members), np.int64)
-            yield Groups(members, np.frombuffer(self._file.read(8 * n_offsets), np.int64))
-
-    def close(self) -> None:
-        self._file.close()
-        self._path.unlink(missing_ok=True)
-
-
-class _SetFile:
-    """Sorted shingle sets on disk, by node."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._file = path.open("w+b")
-        self._offsets = array("q", [0])
-
-    def add(self, values: np.ndarray) -> int:
-        """Append a set (uint64[]); its node."""
-        self._file.write(values.tobytes())
-        self._offsets.append(self._offsets[-1] + values.size)
-        return len(self._offsets) - 2
-
-    def equals(self, node: int, values: np.ndarray) -> bool:
-        """Whether the set of ``node`` is ``values``."""
-        start, stop = self._offsets[node], self._offsets[node + 1]
-        if stop - start != values.size:
-            return False
-        self._file.flush()
-        return os.pread(self._file.fileno(), 8 * values.size, 8 * start) == values.tobytes()
-
-    def arrays(self) -> tuple[np.ndarray, np.ndarray]:
-        """``(values uint64[], offsets int64[n + 1])``, the values mapped from disk."""
-        self._file.flush()
-        offsets = np.array(self._offsets, np.int64)
-        if offsets[-1] == 0:
-            return np.empty(0, np.uint64), offsets
-        return writable_view(np.asarray(np.memmap(self._path, np.uint64, "r", shape=(int(offsets[-1]),)))), offsets
-
-    def close(self) -> None:
-        self._file.close()
-        self._path.unlink(missing_ok=True)
