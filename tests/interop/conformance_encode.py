@@ -28,7 +28,15 @@ from tokctl.tokenizer.formats.probe_texts import AWKWARD
 from tokctl.tokenizer.tokenizer import Tokenizer
 
 BATCH = 5000
-SCRIPTS = ((0x20, 0x7E), (0xA0, 0x24F), (0x370, 0x5FF), (0x600, 0x6FF), (0x900, 0xE7F), (0x1F00, 0x20CF), (0x2100, 0x2BFF))
+SCRIPTS = (
+    (0x20, 0x7E),
+    (0xA0, 0x24F),
+    (0x370, 0x5FF),
+    (0x600, 0x6FF),
+    (0x900, 0xE7F),
+    (0x1F00, 0x20CF),
+    (0x2100, 0x2BFF),
+)
 SCRIPTS += ((0x3000, 0x30FF), (0x4E00, 0x9FFF), (0xAC00, 0xD7A3), (0x1F300, 0x1FAFF), (0x1D400, 0x1D7FF), (0, 0x10FFFF))
 
 
@@ -48,7 +56,11 @@ def strings(tokenizer: Tokenizer, n: int, seed: int = 0) -> Iterator[str]:
         elif i % 8 == 5:
             name = draw.choice(names)
             cut = draw.randint(0, len(name))
-            yield draw.choice(["", " ", "a", "\n"]) + draw.choice([name, name[:cut], name[cut:], name.upper()]) + _random_text(draw)
+            yield (
+                draw.choice(["", " ", "a", "\n"])
+                + draw.choice([name, name[:cut], name[cut:], name.upper()])
+                + _random_text(draw)
+            )
         else:
             at = draw.randrange(max(1, len(real_text) - 400))
             yield real_text[at : at + draw.randint(1, 400)]
@@ -59,7 +71,9 @@ def _random_text(draw: random.Random) -> str:
     for _ in range(draw.randint(1, 6)):
         low, high = draw.choice(SCRIPTS)
         if draw.random() < 0.2:
-            parts.append(draw.choice([" ", "  ", "\n", "\r\n", "\t", "'s", "'LL", "123", "\u00a0", "_"]) * draw.randint(1, 4))
+            parts.append(
+                draw.choice([" ", "  ", "\n", "\r\n", "\t", "'s", "'LL", "123", "\u00a0", "_"]) * draw.randint(1, 4)
+            )
             continue
         points = [draw.randint(low, high) for _ in range(draw.randint(1, 12))]
         parts.append("".join(chr(point) for point in points if not 0xD800 <= point < 0xE000))
@@ -69,8 +83,14 @@ def _random_text(draw: random.Random) -> str:
 def _real_text() -> str:
     """Text that is on this machine anyway: the README, and documentation where it is installed."""
     root = Path(__file__).resolve().parents[2]
-    files = [*sorted(root.glob("*.md")), *sorted(root.glob("examples/**/*.txt"))[:200], *sorted(root.glob("tokctl/**/*.py"))]
-    files += sorted(Path("/usr/share/perl5").glob("**/*.pod"))[:50] + sorted(Path("/usr/share/common-licenses").glob("*"))
+    files = [
+        *sorted(root.glob("*.md")),
+        *sorted(root.glob("examples/**/*.txt"))[:200],
+        *sorted(root.glob("tokctl/**/*.py")),
+    ]
+    files += sorted(Path("/usr/share/perl5").glob("**/*.pod"))[:50] + sorted(
+        Path("/usr/share/common-licenses").glob("*")
+    )
     return "\n".join(file.read_text("utf-8", "ignore") for file in files if file.is_file())
 
 
@@ -92,6 +112,7 @@ def compare_huggingface(ours: Tokenizer, file: Path, texts: Iterator[str]) -> di
 def compare_tiktoken(ours: Tokenizer, file: Path, texts: Iterator[str]) -> dict[str, Any]:
     """Ids and decoded text against tiktoken, specials recognised."""
     import tiktoken
+
     from tokctl.tokenizer.formats.tiktoken import read_ranks
 
     sibling = json.loads(file.with_suffix(".json").read_text())

