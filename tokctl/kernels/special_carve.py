@@ -36,10 +36,11 @@ def match_special(trie, data, position, stop):
     """``(special, end)`` of the longest spelling that starts at ``position`` and ends by ``stop``, or ``(-1, position)``."""
     special = -1
     end = position
-    state = 0
+    state = np.int64(0)
+    following, classes = trie.next, trie.classes
     i = position
     while i < stop:
-        state = trie.next[state, trie.classes[data[i]]]
+        state = np.int64(following[state, classes[data[i]]])
         if state == 0:
             break
         i += 1
@@ -63,6 +64,8 @@ def carve(trie, data, documents, cursor, pieces, special_counts, max_bytes):
     position = cursor[POSITION]
     left = max_bytes
     status = DONE
+    classes = trie.classes  # out of the tuple once: numba counts a reference each time
+    root = trie.next[0]
     while document < documents.starts.size:
         stop = documents.stops[document]
         weight = documents.weights[document]
@@ -86,7 +89,7 @@ def carve(trie, data, documents, cursor, pieces, special_counts, max_bytes):
             break
         until = min(stop, position + left)
         before = position
-        while position < until and trie.next[0, trie.classes[data[position]]] == 0:
+        while position < until and root[classes[data[position]]] == 0:
             position += 1
         left -= position - before + 1
         if position == until:

@@ -19,7 +19,7 @@ _MERGE_BYTES = 64 << 20
 def dense_parts(blocks: Iterable[Rows], slice_names: Sequence[str]) -> Iterator[WordCounts]:
     """Blocks of (word, slice) rows as tables; slice code c is ``slice_names[c]``, without names all is one.
 
-    Columns are in the names' bytewise order, whatever the codes. The tables are copies.
+    Columns are in the names' bytewise order, whatever the codes.
     """
     from tokctl.kernels.word_merge import spread
 
@@ -33,8 +33,7 @@ def dense_parts(blocks: Iterable[Rows], slice_names: Sequence[str]) -> Iterator[
         offsets = np.empty(n_words + 1, np.int64)
         dense = np.zeros((n_words, len(column_of)), np.int64)
         spread(starts, rows.stops, rows.slices, rows.counts, column_of, offsets, dense)
-        data = rows.data[: offsets[-1]].copy()
-        yield WordCounts(data, offsets, dense if names else dense[:, 0].copy(), names)
+        yield WordCounts(rows.data[: offsets[-1]], offsets, dense if names else dense[:, 0].copy(), names)
 
 
 def _union(all_slices: Sequence[tuple[str, ...]]) -> tuple[str, ...]:

@@ -132,6 +132,9 @@ class WordCounter:
             raise
         finally:
             self._free.put(table)
+        if self.budget.max_slots is not None:
+            # Arrow keeps what readers have freed, several times the size of a batch: under a limit it is given back.
+            pa.default_memory_pool().release_unused()
 
     def add_batches(self, batches: Iterable[Batch]) -> None:
         """Count all batches on ``workers`` threads. The iterable is read on the calling thread, not far ahead."""

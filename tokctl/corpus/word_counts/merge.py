@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tokctl.corpus.word_counts.runs import FileRun, Rows, Run
+from tokctl.corpus.word_counts.runs import FileRun, MemoryRun, Rows, Run
 from tokctl.errors import DataError
 from tokctl.kernels._boundary import bytes_view
 
@@ -36,11 +36,13 @@ def merge_runs(
 ) -> Iterator[Rows]:
     """Merge runs to blocks of rows, sorted and unique; all rows of one word (a row a slice) are in one block.
 
-    A block is valid until the next one is asked for. More than 64 runs are first merged to fewer, by way of ``spill_dir``
-    (default: the system's place for temporary files). Runs are deleted when they are read. ``n_slices``: how many slice
-    codes there are. DataError: a sum passes 2**63 - 1.
+    More than 64 runs are first merged to fewer, by way of ``spill_dir`` (default: the system's place for temporary files).
+    Runs are deleted when they are read. ``n_slices``: how many slice codes there are. DataError: a sum passes 2**63 - 1.
     """
     runs = list(runs)
+    if len(runs) == 1 and n_slices == 1 and isinstance(runs[0], MemoryRun):
+        yield runs[0].take_all()
+        return
     if len(runs) <= MAX_FAN_IN:
         yield from _merge(runs, n_slices, merge_bytes)
         return
@@ -71,14 +73,13 @@ def _merge(runs: list[Run], n_slices: int, merge_bytes: int) -> Iterator[Rows]:
             raise overflow_error(buffers.current_word(int(state[kernel.RUN])))
         else:
             n = int(state[kernel.OUT_ROWS])
+            next_word = buffers.current_word_length(int(buffers.inputs.heap[0])) if status == kernel.OUTPUT_FULL else 0
             if n:
                 yield Rows(*output).part(0, n)
-            elif status == kernel.OUTPUT_FULL:
-                word = buffers.current_word(int(buffers.inputs.heap[0]))
-                output = _empty_output(out_rows, len(word))
-            state[kernel.OUT_ROWS] = state[kernel.OUT_BYTES] = 0
             if status == kernel.DONE:
                 break
+            output = _empty_output(out_rows, max(64, share // 2, next_word))
+            state[kernel.OUT_ROWS] = state[kernel.OUT_BYTES] = 0
     for run in runs:
         run.delete()
 
@@ -134,6 +135,10 @@ class _Buffers:
         inputs.next[run] = 0
         inputs.length[run] = n
         inputs.is_last[run] = is_last
+
+    def current_word_length(self, run: int) -> int:
+        row = self.inputs.next[run]
+        return int(self.inputs.stops[run, row] - self.inputs.starts[run, row])
 
     def current_word(self, run: int) -> bytes:
         row = self.inputs.next[run]

@@ -64,8 +64,13 @@ class MemoryRun:
             self._next += self._rows.n_within(first, max_rows, max_bytes)
         return self._rows.part(first, self._next), self._next >= self._rows.n_rows
 
+    def take_all(self) -> Rows:
+        """All rows from where reading stands; the run is read."""
+        rows, self._rows = self._rows.part(self._next, self._rows.n_rows), _NO_ROWS
+        return rows
+
     def delete(self) -> None:
-        self._rows = self._rows.part(0, 0)
+        self._rows = _NO_ROWS
 
 
 class FileRun:
