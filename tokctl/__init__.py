@@ -11,7 +11,21 @@ from typing import Any
 __version__ = "0.1.0"
 
 _PUBLIC: dict[str, str] = {
+    "load": "tokctl.tokenizer.formats:load",
+    "Tokenizer": "tokctl.tokenizer.tokenizer:Tokenizer",
+    "Encoding": "tokctl.tokenizer.encoding:Encoding",
+    "PreTokenizer": "tokctl.tokenizer.pre_tokenizers.split:PreTokenizer",
+    "fit": "tokctl.corpus.fitting:fit",
+    "count_words": "tokctl.corpus.word_counts:count_words",
+    "WordCounts": "tokctl.corpus.word_counts:WordCounts",
+    "compare": "tokctl.metrics.compare:compare",
     "minhash_signature": "tokctl.corpus.dedup.minhash:minhash_signature",
+    "TokctlError": "tokctl.errors:TokctlError",
+    "CheckFailed": "tokctl.errors:CheckFailed",
+    "UsageError": "tokctl.errors:UsageError",
+    "DataError": "tokctl.errors:DataError",
+    "ArtifactError": "tokctl.errors:ArtifactError",
+    "MissingExtra": "tokctl.errors:MissingExtra",
 }
 
 __all__ = ["__version__", *_PUBLIC]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -39,6 +40,7 @@ def _compare(stage: Stage, values: Mapping[str, Any], inputs: Sequence[str], opt
 
 
 def _show(document: Mapping[str, Any], *, quiet: bool) -> None:
+    from rich import box
     from rich.console import Console
     from rich.table import Table
 
@@ -49,13 +51,15 @@ def _show(document: Mapping[str, Any], *, quiet: bool) -> None:
         tables += [by_slice(document, "bytes_per_token.micro")]
     if document["gates"]:
         tables.append(gate_table(document))
-    console = Console(highlight=False)
+    # a pipe has no width: nothing is folded there
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
     for table in tables:
         if not table.rows:
             continue
-        shown = Table(title=table.title, title_justify="left")
+        shown = Table(title=table.title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
         for column, is_numeric in zip(table.columns, table.numeric, strict=True):
-            shown.add_column(column, justify="right" if is_numeric else "left", overflow="fold")
+            heading = column.replace(" ", "\n").replace("/", "/\n") if is_numeric else column
+            shown.add_column(heading, justify="right" if is_numeric else "left", no_wrap=is_numeric, overflow="fold")
         for row in table.rows:
             shown.add_row(*row)
         console.print(shown, markup=False)
