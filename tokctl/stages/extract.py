@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
 
-from tokctl.errors import MissingExtra
+from tokctl.errors import MissingExtra, UsageError
 from tokctl.runtime.parameters import Quantity, param
-from tokctl.runtime.stage import Input, Stage
+from tokctl.runtime.stage import Input, ResolvedInput, Stage
 from tokctl.runtime.stage_run import StageRun
 from tokctl.stages.documents import ReadingParameters, expand_files, raw_files, read_options
 
@@ -16,7 +18,11 @@ class ExtractParameters(ReadingParameters):
     """Parameters of ``extract``."""
 
     source: str | None = param(None, help="Name of the source, instead of each input's own name.", metavar="NAME")
-    extractor: Literal["resiliparse", "trafilatura"] = param("resiliparse", help="What turns a page into text.")
+    extractor: str = param(
+        "resiliparse",
+        help="What turns a page into text: resiliparse, trafilatura, or your own package.module:function.",
+        metavar="NAME",
+    )
     main_content: bool = param(True, help="Only the main content of a page, without navigation and boilerplate.")
     time_limit: int = param(
         10, help="Processor seconds one page may take; then it is rejected.", ge=1, metavar="SECONDS"
@@ -49,8 +55,6 @@ def run(stage_run: StageRun) -> None:
     from tokctl.corpus.extract_tasks import assemble, plan_tasks, read_task
 
     parameters = stage_run.parameters
-    if parameters.extractor == "trafilatura":
-        _require_trafilatura()
     options = read_options(stage_run)
     files = raw_files(stage_run, "input")
     sizes = {file.name: file.bytes for item in stage_run.inputs["input"] for file in item.files}
@@ -93,11 +97,39 @@ def _workers(stage_run: StageRun) -> int:
 _PROCESS_BYTES = 192 << 20
 
 
-def _require_trafilatura() -> None:
-    from importlib.util import find_spec
+def check(parameters: Any, inputs: Mapping[str, tuple[ResolvedInput, ...]]) -> None:
+    """The extractor exists and what it needs is installed."""
+    from tokctl.corpus.extractors import EXTRACTORS, EXTRAS
 
-    if find_spec("trafilatura") is None:
-        raise MissingExtra("trafilatura", "trafilatura", purpose="--extractor trafilatura")
+    name = parameters.extractor
+    if name in EXTRAS and find_spec(name) is None:
+        raise MissingExtra(name, EXTRAS[name], purpose=f"--extractor {name}")
+    if name not in EXTRACTORS and ":" not in name:
+        raise UsageError(
+            f"there is no extractor {name!r}",
+            hint=f"choose one of {', '.join(EXTRACTORS)}, or name your own as package.module:function",
+            code="unknown-extractor",
+        )
+
+
+def plugin_sources(parameters: Any) -> dict[str, str]:
+    """The digest of a user's extractor, so that an edit of it makes the output stale."""
+    from tokctl.artifacts.digests import sha256_file
+
+    module, colon, _ = parameters.extractor.partition(":")
+    if not colon:
+        return {}
+    try:
+        spec = find_spec(module)
+    except (ImportError, ValueError):
+        spec = None
+    if spec is None or spec.origin is None:
+        raise UsageError(
+            f"the module {module!r} of --extractor {parameters.extractor} can't be found",
+            hint="is its directory on PYTHONPATH?",
+            code="unknown-extractor",
+        )
+    return {parameters.extractor: sha256_file(Path(spec.origin))}
 
 
 STAGE = Stage(
@@ -119,6 +151,8 @@ STAGE = Stage(
         ),
     ),
     run=run,
+    check=check,
+    plugin_sources=plugin_sources,
     headline=headline,
     libraries=("pyarrow", "resiliparse", "fastwarc", "trafilatura"),
     examples=(
