@@ -81,7 +81,7 @@ def hash_command(
 
 
 def schema_command(
-    name: Annotated[str, typer.Argument(help="A stage ('fit bpe'), or manifest, pipeline, document, reject, result.")],
+    name: Annotated[str, typer.Argument(help="A stage (such as 'fit bpe'), or manifest, result, pipeline, gates.")],
     as_json: _Json = False,
 ) -> int:
     """Print a JSON Schema (Draft 2020-12) of a stage's parameters or of a file that tokctl writes."""

@@ -73,6 +73,8 @@ def status_command(
         for row in rows:
             waits = f" (waits for {', '.join(row['waits_for'])})" if row.get("waits_for") else ""
             envelope.say(f"{row['node']:<{width}}  {row['state']:<8}  {row['stage']}  {row['out']}{waits}")
+            for change in row.get("changes", ()):
+                envelope.say(f"{'':<{width}}  {change}")
     return 0
 
 

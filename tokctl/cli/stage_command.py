@@ -128,11 +128,12 @@ def describe(outcome: Outcome, *, dry_run: bool) -> list[str]:
     if dry_run:
         action = {
             "current": "is up to date: nothing to do",
-            "stale": "would be made again: its inputs, parameters or libraries have changed",
+            "stale": "would be made again",
             "partial": "would be resumed",
             "absent": "would be made",
         }[outcome.state_before]
-        return [f"{outcome.stage}: {outcome.out} {action} (fingerprint {outcome.fingerprint[:16]})"]
+        line = f"{outcome.stage}: {outcome.out} {action} (fingerprint {outcome.fingerprint[:16]})"
+        return [line, *(f"  {change}" for change in outcome.changes)]
     if not outcome.ran:
         return [f"{outcome.stage}: {outcome.out} is up to date"]
     lines = [f"{outcome.stage}: wrote {outcome.out}"]

@@ -4,38 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from tokctl.artifacts.verify import Finding
 from tokctl.corpus.release import RoleRecord, RoleStatistics, release_hash
 from tokctl.corpus.split import ROLES, SplitPlan
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing that is not as declared; ``code`` is a stable slug, ``where`` a role or a pair of roles."""
-
-    code: str
-    where: str
-    expected: str
-    found: str
-    evidence: str
-    fix: str
-
-    def to_json(self) -> dict[str, str]:
-        return {
-            "code": self.code,
-            "severity": "error",
-            "where": self.where,
-            "expected": self.expected,
-            "found": self.found,
-            "evidence": self.evidence,
-            "fix": self.fix,
-        }
 
 
 def verify_split(
@@ -65,26 +42,27 @@ def verify_split(
             findings += _changed_texts(name, batch)
         if n_misplaced:
             findings.append(
-                Finding("misplaced-document", name, "0 documents of another role", str(n_misplaced), example, _FIX)
+                _finding("misplaced-document", name, "0 documents of another role", str(n_misplaced), example)
             )
     for a, b in combinations(roles, 2):
         shared = np.intersect1d(statistics[a].groups, statistics[b].groups)
         if len(shared):
             evidence = f"group at position {int(shared[0])}"
             findings.append(
-                Finding("straddling-group", f"{a}, {b}", "no group in two roles", str(len(shared)), evidence, _FIX)
+                _finding("straddling-group", f"{a}, {b}", "no group in two roles", str(len(shared)), evidence)
             )
     records = {name: part.record() for name, part in statistics.items()}
     for name in sorted(set(records) | set(declared)):
         findings += _compare_role(name, declared.get(name), records.get(name))
     if release_hash(records) != declared_release:
         findings.append(
-            Finding("release-mismatch", "split", declared_release, release_hash(records), "corpus release hash", _FIX)
+            _finding("release-mismatch", "split", declared_release, release_hash(records), "corpus release hash")
         )
     return findings
 
 
-_FIX = "run split again from its inputs"
+def _finding(code: str, where: str, expected: str, found: str, evidence: str) -> Finding:
+    return Finding(code, "error", where, expected, found, evidence, "run split again from its inputs")
 
 
 def _changed_texts(role: str, batch: pa.RecordBatch | pa.Table) -> list[Finding]:
@@ -93,14 +71,14 @@ def _changed_texts(role: str, batch: pa.RecordBatch | pa.Table) -> list[Finding]
     for doc_id, text, expected in zip(*columns, strict=True):
         found = hashlib.sha256(text.encode() if isinstance(text, str) else text).hexdigest()
         if found != expected:
-            findings.append(Finding("text-mismatch", role, expected, found, doc_id, _FIX))
+            findings.append(_finding("text-mismatch", role, expected, found, doc_id))
     return findings
 
 
 def _compare_role(name: str, declared: RoleRecord | None, found: RoleRecord | None) -> list[Finding]:
     if declared is None or found is None:
         expected, got = ("declared", "absent") if found is None else ("absent", "present")
-        return [Finding("role-mismatch", name, expected, got, "the role itself", _FIX)]
+        return [_finding("role-mismatch", name, expected, got, "the role itself")]
     a: dict[str, Any] = declared.to_json()
     b: dict[str, Any] = found.to_json()
-    return [Finding("role-mismatch", name, str(a[key]), str(b[key]), key, _FIX) for key in a if a[key] != b[key]]
+    return [_finding("role-mismatch", name, str(a[key]), str(b[key]), key) for key in a if a[key] != b[key]]

@@ -36,6 +36,7 @@ class Outcome:
     manifest: Manifest | None
     measurements: dict[str, Any] = field(default_factory=dict)
     headline: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         value: dict[str, Any] = {
@@ -47,6 +48,8 @@ class Outcome:
         }
         if self.manifest is not None:
             value |= {"counts": self.manifest.counts, "facts": self.manifest.facts}
+        if self.changes:
+            value["changes"] = list(self.changes)
         if self.measurements:
             value["measurements"] = self.measurements
         return value
@@ -67,15 +70,41 @@ class Plan:
     def partial(self) -> Path:
         return self.out.with_name(f"{self.out.name}.partial-{self.fingerprint[:16]}")
 
-    def state(self) -> State:
-        """Where the output stands; ArtifactError when ``out`` belongs to something else."""
-        if not self.out.exists():
-            return "partial" if self.partial.exists() else "absent"
-        _refuse_foreign(self.out, self.stage)
-        manifest = read_manifest(self.out)
+    def changes(self) -> list[str]:
+        """What differs from the output that is there: why it is stale. Empty when there is none or nothing differs."""
+        if not (self.out / FILE_NAME).exists():
+            return []
+        old = read_manifest(self.out)
+        changes = []
+        if old.version != self.stage.version:
+            changes.append(f"stage version {old.version} -> {self.stage.version}")
+        for name, value in self.parts["parameters"].items():
+            before = old.parameters.get(name)
+            if before != value:
+                changes.append(f"{name.replace('_', '-')}: {before} -> {value}")
+        contents: dict[str, list[list[str]]] = {slot: [] for slot in self.parts["inputs"]}
+        for record in old.inputs:
+            contents.setdefault(record["slot"], []).append([record.get("label", ""), record["content"]])
+        changes += [f"other {slot}" for slot, items in self.parts["inputs"].items() if contents[slot] != items]
+        for kind in ("libraries", "data_tables"):
+            for name, found in self.parts[kind].items():
+                before = getattr(old, kind).get(name)
+                if before != found:
+                    changes.append(f"{name} {before} -> {found}")
+        if not changes and old.fingerprint != self.fingerprint:
+            changes.append("a plugin's source")
+        if not changes and not _outputs_present(self.out, old):
+            changes.append("an output file is missing or has another size")
+        return changes
+
+    def standing(self) -> tuple[State, Manifest | None]:
+        """Where the output stands, with its manifest if it has one; ArtifactError when ``out`` belongs to something else."""
+        manifest = _own_manifest(self.out, self.stage) if self.out.exists() else None
+        if manifest is None:
+            return ("partial" if self.partial.exists() else "absent"), None
         if manifest.fingerprint == self.fingerprint and _outputs_present(self.out, manifest):
-            return "current"
-        return "stale"
+            return "current", manifest
+        return "stale", manifest
 
 
 def plan_stage(
@@ -114,7 +143,8 @@ def execute(
         state = plan.state()
         if options.dry_run or (state == "current" and not options.force):
             manifest = read_manifest(out) if state == "current" else None
-            return Outcome(stage.name, out, plan.fingerprint, False, state, manifest)
+            changes = tuple(plan.changes()) if state == "stale" else ()
+            return Outcome(stage.name, out, plan.fingerprint, False, state, manifest, changes=changes)
         with output_lock(out):
             state = plan.state()  # another run may have finished while we waited for nothing but the lock
             if state == "current" and not options.force:
@@ -215,7 +245,8 @@ def _recheck_raw_inputs(plan: Plan) -> None:
                     )
 
 
-def _refuse_foreign(out: Path, stage: Stage) -> None:
+def _own_manifest(out: Path, stage: Stage) -> Manifest | None:
+    """The manifest of ``out``, None for an empty directory; ArtifactError for what isn't an output of ``stage``."""
     if not out.is_dir():
         raise ArtifactError(
             f"{out} exists and is not a directory", hint="choose another -o", code="output-foreign", file=str(out)
@@ -228,16 +259,16 @@ def _refuse_foreign(out: Path, stage: Stage) -> None:
                 code="output-foreign",
                 file=str(out),
             )
-        out.rmdir()
-        return
-    found = read_manifest(out).stage
-    if found != stage.name:
+        return None
+    manifest = read_manifest(out)
+    if manifest.stage != stage.name:
         raise ArtifactError(
-            f"{out} is the output of {found!r}, not of {stage.name!r}",
+            f"{out} is the output of {manifest.stage!r}, not of {stage.name!r}",
             hint="choose another -o",
             code="output-foreign",
             file=str(out),
         )
+    return manifest
 
 
 def _outputs_present(out: Path, manifest: Manifest) -> bool:

@@ -147,8 +147,10 @@ def pipeline_status(pipeline: Pipeline, load_stage: StageLoader) -> list[dict[st
             stage = load_stage(node.stage)
             parameters = validate(stage.parameters, node.parameters, origin=_origin(pipeline.file, node))
             plan = plan_stage(stage, parameters, pipeline.arguments(node), out, digests)
-            state = plan.state()
+            state, _ = plan.standing()
             row |= {"state": state, "fingerprint": plan.fingerprint}
+            if state == "stale":
+                row["changes"] = plan.changes()
             if state != "current":
                 pending.add(node.name)
         rows.append(row)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator
 
-from tokctl.errors import UsageError
+from tokctl.errors import DataError, UsageError
 from tokctl.runtime.parameters import Quantity, param, parse_quantity
 from tokctl.runtime.stage import Input, ResolvedInput, Stage
 from tokctl.runtime.stage_run import StageRun
@@ -27,6 +27,10 @@ def _sizes(value: Any) -> Any:
     if any(size < 1 for size in sizes):
         raise ValueError("a vocabulary has at least one token")
     return tuple(sizes)
+
+
+# What fit_bpe takes for each byte of distinct words: positions, occurrence lists and pairs (measured: 24 to 33).
+_FIT_BYTES_PER_BYTE = 40
 
 
 class FitBPEParameters(ReadingParameters):
@@ -86,6 +90,7 @@ def run(stage_run: StageRun) -> None:
 
     parameters = stage_run.parameters
     words, pre_tokenizer, in_corpus = _words(stage_run)
+    _check_memory(stage_run, words)
     n_merges = parameters.vocab_size[-1] - 256 - len(parameters.special)
     with stage_run.phase("fit", n_merges, "merges") as update:
         fitted = fit_sizes(
@@ -135,6 +140,23 @@ def run(stage_run: StageRun) -> None:
         "specials_in_corpus": in_corpus,
         "fit_split": fit_role((*stage_run.inputs["counts"], *stage_run.inputs["input"])),
     }
+
+
+def _check_memory(stage_run: StageRun, words: WordCounts | FirstSeenWords) -> None:
+    """Say before the fit what it will need, and refuse what the limit has no room for."""
+    n_bytes = int(words.offsets[-1] - words.offsets[0])
+    estimate = _FIT_BYTES_PER_BYTE * n_bytes + words.offsets.nbytes + words.counts.nbytes
+    stage_run.log(
+        f"fitting {words.n_words:,} distinct words needs about {estimate / 1e6:,.0f} MB", estimated_bytes=estimate
+    )
+    limit = stage_run.memory_limit
+    if limit is not None and estimate > limit:
+        raise DataError(
+            f"fitting needs about {estimate / 1e6:,.0f} MB for {n_bytes:,} bytes of distinct words; the limit is "
+            f"{limit / 1e6:,.0f} MB",
+            hint="raise --memory-limit, or fit on part of the corpus",
+            code="memory-limit",
+        )
 
 
 def _words(stage_run: StageRun) -> tuple[WordCounts | FirstSeenWords, PreTokenizer, dict[str, str] | None]:

@@ -1,4 +1,4 @@
-"""What ``tokctl verify`` checks beyond bytes: a tokenizer's self-test, the order and totals of word counts."""
+"""What ``tokctl verify`` checks beyond bytes: a tokenizer's self-test, the order of word counts, the groups of a split."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tokctl.errors import TokctlError
 
 def stage_findings(directory: Path, manifest: Manifest) -> list[Finding]:
     """Findings that need to know what kind of artifact it is."""
-    findings = []
+    findings = _split_findings(directory, manifest) if manifest.stage == "split" else []
     for output in manifest.outputs:
         path = directory / output.path
         try:
@@ -27,3 +27,31 @@ def stage_findings(directory: Path, manifest: Manifest) -> list[Finding]:
             fix = error.hint or f"run the stage {manifest.stage!r} again with --force"
             findings.append(Finding(error.code, "error", str(path), None, None, error.message, fix))
     return findings
+
+
+def _split_findings(directory: Path, manifest: Manifest) -> list[Finding]:
+    """Read the split again: no group in two roles, every text with its digest, the release hash as declared."""
+    from tokctl.corpus.group_keys import GroupBy
+    from tokctl.corpus.release import RoleRecord
+    from tokctl.corpus.shards import read_shards
+    from tokctl.corpus.split import ROLES, plan_split
+    from tokctl.corpus.verify_split import verify_split
+    from tokctl.stages.split import STAGE, shares_of
+
+    if any(record["slot"] == "clusters" for record in manifest.inputs):
+        fix = "nothing to mend: the clusters that joined groups are not part of the output"
+        return [Finding("not-checked", "note", str(directory), None, None, "groups joined by clusters", fix)]
+    try:
+        parameters = STAGE.parameters(**manifest.parameters)
+        plan = plan_split(
+            GroupBy.parse(manifest.parameters["group_by"]),
+            shares_of(parameters),
+            manifest.parameters["seed"],
+            (batch for role in ROLES for batch in read_shards(directory / role)),
+            stratify_by=manifest.parameters["stratify_by"],
+        )
+        declared = {role: RoleRecord(**record) for role, record in manifest.facts["roles"].items()}
+        roles = {role: read_shards(directory / role) for role in ROLES}
+        return verify_split(plan, roles, declared, manifest.facts["release"])
+    except TokctlError as error:
+        return [Finding(error.code, "error", str(directory), None, None, error.message, error.hint or "split again")]
