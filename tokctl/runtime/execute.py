@@ -140,15 +140,15 @@ def execute(
     digests = DigestCache() if digests is None else digests
     try:
         plan = plan_stage(stage, parameters, arguments, out, digests)
-        state = plan.state()
+        state, found = plan.standing()
         if options.dry_run or (state == "current" and not options.force):
-            manifest = read_manifest(out) if state == "current" else None
+            manifest = found if state == "current" else None
             changes = tuple(plan.changes()) if state == "stale" else ()
             return Outcome(stage.name, out, plan.fingerprint, False, state, manifest, changes=changes)
         with output_lock(out):
-            state = plan.state()  # another run may have finished while we waited for nothing but the lock
+            state, found = plan.standing()  # another run may have finished between our look and our lock
             if state == "current" and not options.force:
-                return Outcome(stage.name, out, plan.fingerprint, False, state, read_manifest(out))
+                return Outcome(stage.name, out, plan.fingerprint, False, state, found)
             manifest, measurements = _perform(plan, options, digests)
         lines = tuple(stage.headline(manifest.facts))
         return Outcome(stage.name, out, plan.fingerprint, True, state, manifest, measurements, lines)
