@@ -7,6 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tokctl.errors import UsageError
+from tokctl.tokenizer import unicode_tables
+from tokctl.tokenizer.added_tokens import AddedToken
+from tokctl.tokenizer.pre_tokenizers.code_points import white_space
+from tokctl.tokenizer.vocabulary import Vocabulary
 
 UNITS = ("raw_utf8_bytes", "raw_codepoints", "normalized_codepoints")
 
@@ -61,11 +65,11 @@ def check_unit(unit: str) -> str:
 
 
 def in_code_points(
-    data: np.ndarray, offsets: np.ndarray, starts: np.ndarray, stops: np.ndarray
+    data: np.ndarray, offsets: np.ndarray, documents: np.ndarray, starts: np.ndarray, stops: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Byte ranges of ``data`` as code-point ranges of their own text; a part of a character becomes the whole of it.
 
-    Text i is ``data[offsets[i]:offsets[i + 1]]`` and no range crosses two; an empty range gets (0, 0).
+    Text i is ``data[offsets[i]:offsets[i + 1]]``; range k lies in text ``documents[k]``. An empty range stays empty.
     """
     from tokctl.kernels.code_points import number_code_points
 
@@ -73,32 +77,47 @@ def in_code_points(
     numbers = np.empty(int(offsets[-1]) - base, np.int64)
     for low, high in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
         number_code_points(data[low:high], numbers[low - base : high - base])
-    is_empty = starts == stops
     if len(numbers) == 0:
         return np.zeros_like(starts), np.zeros_like(stops)
-    first = numbers[np.where(is_empty, 0, starts - base)]
-    last = numbers[np.where(is_empty, 0, stops - base - 1)]
-    return np.where(is_empty, 0, first), np.where(is_empty, 0, last + 1)
+    last = np.where(stops > offsets[documents], numbers[np.maximum(stops - 1 - base, 0)] + 1, 0)
+    first = np.where(starts < stops, numbers[np.minimum(starts - base, len(numbers) - 1)], last)
+    return first, last
+
+
+def space_margins(
+    vocabulary: Vocabulary, added_tokens: tuple[AddedToken, ...], unicode_version: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """``int64[V]`` twice: the bytes of white space at the start and at the end of each token, as ``ByteLevel`` counts them.
+
+    In a token of the model that is U+0020 only (tokenizers looks at the spelling, where other white space is a letter);
+    in an added token every White_Space character.
+    """
+    leading, trailing = np.zeros(len(vocabulary), np.int64), np.zeros(len(vocabulary), np.int64)
+    lengths = vocabulary.lengths
+    filled = np.flatnonzero(lengths)
+    is_space = vocabulary.data == 0x20
+    begins, ends = vocabulary.offsets[filled], vocabulary.offsets[filled + 1] - 1
+    for token_id in filled[is_space[begins] | is_space[ends]].tolist():
+        token = vocabulary.token(token_id)
+        leading[token_id] = len(token) - len(token.lstrip(b" "))
+        trailing[token_id] = len(token) - len(token.rstrip(b" "))
+    space = white_space(unicode_tables.load(unicode_version))
+    for added in added_tokens:
+        is_margin = [ord(char) in space for char in added.content]
+        n_leading = is_margin.index(False) if False in is_margin else len(is_margin)
+        n_trailing = is_margin[::-1].index(False) if False in is_margin else len(is_margin)
+        leading[added.id] = len(added.content[:n_leading].encode())
+        trailing[added.id] = len(added.content[len(is_margin) - n_trailing :].encode())
+    return leading, trailing
 
 
 def trim_spaces(
-    data: np.ndarray, starts: np.ndarray, stops: np.ndarray, trims: np.ndarray, keeps_one: np.ndarray
+    starts: np.ndarray, stops: np.ndarray, leading: np.ndarray, trailing: np.ndarray, keeps_one: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Ranges without the spaces (U+0020) at either end, where ``trims bool[n]``; one leading one stays where ``keeps_one``."""
-    is_space = np.concatenate([data == 0x20, [False]])
-    starts, stops = starts.copy(), stops.copy()
-    touched = trims & (stops > starts)
-    touched[touched] = is_space[starts[touched]] | is_space[stops[touched] - 1]
-    for i in np.flatnonzero(touched).tolist():
-        low, high = int(starts[i]), int(stops[i])
-        leading = low
-        while leading < high and is_space[leading]:
-            leading += 1
-        trailing = high
-        while trailing > low and is_space[trailing - 1]:
-            trailing -= 1
-        if keeps_one[i] and leading > low:
-            leading -= 1
-        starts[i] = leading
-        stops[i] = max(trailing, leading)
-    return starts, stops
+    """Ranges without their tokens' margins (bytes, ``int64[n]``); a single leading space stays where ``keeps_one bool[n]``.
+
+    As the ``ByteLevel`` post-processor of tokenizers: of a token that is all space the end of its range is left.
+    """
+    leading = np.where(keeps_one & (leading == 1), 0, leading)
+    first = np.minimum(starts + leading, stops)
+    return first, np.maximum(stops - trailing, first)

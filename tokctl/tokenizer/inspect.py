@@ -74,7 +74,7 @@ def _spans(
     words = Pieces(*(np.array(column, np.int64) for column in (starts, stops, tokens, [0] * len(tokens))))
     flat, n_ids = BPEEncoder(tokenizer.model, PreTokenizer.from_pattern("none")).encode(array, words)
     ids = [part.tolist() for part in np.split(flat, np.cumsum(n_ids)[:-1])]
-    first, last = in_code_points(array, offsets, words.starts, words.stops)
+    first, last = in_code_points(array, offsets, words.documents, words.starts, words.stops)
     spans = []
     for i, (start, stop, token) in enumerate(zip(starts, stops, tokens, strict=True)):
         kind = "word" if token < 0 else "special" if token in control else "added"

@@ -18,7 +18,14 @@ from tokctl.errors import ArtifactError, DataError, UsageError
 from tokctl.kernels._boundary import bytes_view, writable_view
 from tokctl.tokenizer.added_tokens import AddedToken, AddedTokenMatcher, Pieces, build_trie, first_spelling
 from tokctl.tokenizer.decoding import join_tokens, unknown_id
-from tokctl.tokenizer.encoding import Encoding, FlatEncoding, check_unit, in_code_points, trim_spaces
+from tokctl.tokenizer.encoding import (
+    Encoding,
+    FlatEncoding,
+    check_unit,
+    in_code_points,
+    space_margins,
+    trim_spaces,
+)
 from tokctl.tokenizer.models.bpe import BPE
 from tokctl.tokenizer.models.bpe_encoder import BPEEncoder
 from tokctl.tokenizer.template import NOTHING_ADDED, Template
@@ -241,13 +248,13 @@ class Tokenizer:
         added = is_added[owner]
         documents = pieces.documents[owner]
         if self.template.trim_offsets:
-            is_first = is_text & (starts == offsets[documents])
-            keeps = is_first if self.template.trim_keeps_first else np.zeros(len(ids), np.bool_)
-            starts, stops = trim_spaces(data, starts, stops, is_text, keeps)
+            leading, trailing = self._margins
+            keeps_one = (starts == offsets[documents]) & self.template.trim_keeps_first
+            starts, stops = trim_spaces(starts, stops, leading[ids], trailing[ids], keeps_one)
         if unit == "raw_utf8_bytes":
             starts, stops = starts - offsets[documents], stops - offsets[documents]
         else:
-            starts, stops = in_code_points(data, offsets, starts, stops)
+            starts, stops = in_code_points(data, offsets, documents, starts, stops)
         starts[added] = 0
         stops[added] = 0
         special = np.zeros(max(self.vocab_size, 1), np.uint8)
@@ -262,6 +269,10 @@ class Tokenizer:
         if workers < 1:
             raise UsageError(f"workers is at least 1, not {workers}", code="workers")
         return self._encoder.encode(data, pieces, workers)
+
+    @cached_property
+    def _margins(self) -> tuple[np.ndarray, np.ndarray]:
+        return space_margins(self.vocabulary, self.added_tokens, self.pre_tokenizer.unicode_version)
 
     @cached_property
     def _encoder(self) -> BPEEncoder:

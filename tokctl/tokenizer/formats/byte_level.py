@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -10,21 +10,30 @@ from tokctl.errors import ArtifactError
 from tokctl.kernels._boundary import writable_view
 from tokctl.tokenizer.byte_order import CHAR_TO_BYTE, spell_bytes
 from tokctl.tokenizer.models.bpe import BPE
-from tokctl.tokenizer.vocabulary import Vocabulary
+from tokctl.tokenizer.vocabulary import LITERAL, Vocabulary
 
 MAX_ID = 1 << 24  # an id above this is a broken file, not a vocabulary
 
 
 def read_model(
-    vocab: Mapping[str, int], merges: Iterable[tuple[str, str]], *, whole_words: bool, added: Iterable[str] = ()
+    vocab: Mapping[str, int],
+    merges: Sequence[tuple[str, str]],
+    *,
+    whole_words: bool,
+    added: Mapping[str, bool] | None = None,
 ) -> BPE:
     """The model of spelled tokens (spelling -> id) and spelled merges in rank order.
 
-    A token in ``added``, or with a character that spells no byte, is text that is only decoded. Of a merge that comes
-    twice the last place counts, as in tokenizers. Raises ArtifactError for an id that comes twice or is out of range,
-    a merge of unknown tokens, and one whose result is no token.
+    ``added``: spellings that are added tokens -> whether they are special. Such a one is left out of the model, unless
+    it takes part in a merge, is one byte, or is an ordinary one that whole-word look-up may find. Another token with a
+    character that spells no byte is text that is only decoded. Of a merge that comes twice the last place counts, as in
+    tokenizers. Raises ArtifactError for an id that comes twice or is out of range, a merge of unknown tokens, and one
+    whose result is no token.
     """
-    tokens, literals = _spelled_tokens(vocab, frozenset(added))
+    added = added or {}
+    merged = {side for left, right in merges for side in (left, right, left + right)}
+    outside = {s: special or not whole_words for s, special in added.items() if s not in merged and len(s) > 1}
+    tokens, literals = _spelled_tokens(vocab, outside)
     vocabulary = Vocabulary.from_tokens(tokens, literals)
     literal_ids = set(literals)
     ranked: dict[tuple[int, int], int] = {}
@@ -46,11 +55,12 @@ def read_model(
         ranked.pop(pair, None)
         ranked[pair] = vocab[left + right]
     pairs = np.array(list(ranked), np.int32).reshape(-1, 2)
-    merged = np.array(list(ranked.values()), np.int32)
-    return BPE(vocabulary, writable_view(pairs), merged, whole_words)
+    made = np.array(list(ranked.values()), np.int32)
+    return BPE(vocabulary, writable_view(pairs), made, whole_words)
 
 
-def _spelled_tokens(vocab: Mapping[str, int], added: frozenset[str]) -> tuple[list[bytes | None], list[int]]:
+def _spelled_tokens(vocab: Mapping[str, int], added: Mapping[str, bool]) -> tuple[list[bytes | None], list[int]]:
+    """The bytes of each id, and the ids that are only decoded."""
     size = 0
     for spelling, token_id in vocab.items():
         if type(token_id) is not int or not 0 <= token_id < MAX_ID:
@@ -58,25 +68,30 @@ def _spelled_tokens(vocab: Mapping[str, int], added: frozenset[str]) -> tuple[li
         size = max(size, token_id + 1)
     tokens: list[bytes | None] = [None] * size
     literals: list[int] = []
+    owners: list[str | None] = [None] * size
     for spelling, token_id in vocab.items():
-        if tokens[token_id] is not None:
-            raise ArtifactError(f"two tokens have the id {token_id}; one is {spelling!r}", code="duplicate-id")
-        token, is_literal = _token_bytes(spelling, added)
-        tokens[token_id] = token
-        if is_literal:
-            literals.append(token_id)
+        if owners[token_id] is not None:
+            raise ArtifactError(f"{owners[token_id]!r} and {spelling!r} have the id {token_id}", code="duplicate-id")
+        owners[token_id] = spelling
+        if added.get(spelling, False):
+            continue
+        tokens[token_id], is_text = _token_bytes(spelling)
+        if is_text:
+            if spelling in added:
+                tokens[token_id] = None
+            else:
+                literals.append(token_id)
     return tokens, sorted(literals)
 
 
-def _token_bytes(spelling: str, added: frozenset[str]) -> tuple[bytes, bool]:
-    """The bytes of a spelled token, and whether it is text and not a spelling."""
+def _token_bytes(spelling: str) -> tuple[bytes, bool]:
+    """The bytes of a token, and whether it is text that spells no bytes."""
     if not spelling:
         raise ArtifactError("the vocabulary holds an empty token", code="empty-token")
-    if spelling not in added:
-        try:
-            return bytes([CHAR_TO_BYTE[char] for char in spelling]), False
-        except KeyError:
-            pass
+    try:
+        return bytes([CHAR_TO_BYTE[char] for char in spelling]), False
+    except KeyError:
+        pass
     try:
         return spelling.encode(), True
     except UnicodeEncodeError:
@@ -90,7 +105,7 @@ def spell_model(model: BPE) -> tuple[dict[str, int], list[tuple[str, str]]]:
     their left parts' ids. ArtifactError for a token that is only decoded and spells another one.
     """
     tokens = model.vocabulary.tokens()
-    literals = set(np.flatnonzero(model.vocabulary.kinds == 2).tolist())
+    literals = set(np.flatnonzero(model.vocabulary.kinds == LITERAL).tolist())
     spelled = [
         "" if token is None else token.decode() if i in literals else spell_bytes(token)
         for i, token in enumerate(tokens)

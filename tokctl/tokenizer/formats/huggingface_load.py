@@ -50,7 +50,7 @@ def load(path: Path) -> Tokenizer:
             vocab,
             _merges(model_json),
             whole_words=model_json.take("ignore_merges", bool, default=False),
-            added=[token.content for token in added],
+            added={token.content: token.special for token in added},
         )
         _refuse_decoder(reader)
         for name in ("padding", "truncation"):
@@ -109,7 +109,7 @@ def load_vocab_and_merges(
         for name in specials:
             control[name] = vocab.get(name, named.get(name, -1))
     try:
-        model = read_model(vocab, merges, whole_words=False, added=control)
+        model = read_model(vocab, merges, whole_words=False, added=dict.fromkeys(control, True))
         added = tuple(AddedToken(token_id, name) for name, token_id in control.items())
         notices = (
             (f"control tokens by their place in the vocabulary: {', '.join(map(repr, control))}",) if control else ()

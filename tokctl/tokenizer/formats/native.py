@@ -177,11 +177,14 @@ def check_self_test(tokenizer: Tokenizer, directory: Path) -> int:
 
 
 def _model_json(model: BPE) -> dict[str, Any]:
+    tokens = [None if token is None else token.hex() for token in model.vocabulary.tokens()]
+    while tokens and tokens[-1] is None:
+        tokens.pop()
     return {
         "type": "bpe",
         "form": model.form,
         "whole_words": model.whole_words,
-        "tokens": [None if token is None else token.hex() for token in model.vocabulary.tokens()],
+        "tokens": tokens,
         "literals": [int(i) for i in np.flatnonzero(model.vocabulary.kinds == LITERAL)],
         "merges": None if model.merges is None else model.merges.tolist(),
     }
