@@ -56,7 +56,7 @@ STAGE = Stage(
     summary="Upper-case.",
     description="Upper-case the lines of files.",
     parameters=ToyParameters,
-    inputs=(Input("input", "files", many=True, expand=expand, is_set=True),),
+    inputs=(Input("input", "files", many=True, accepts=("toy",), expand=expand, is_set=True),),
     run=run,
     libraries=("pydantic",),
 )
