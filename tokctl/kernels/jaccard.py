@@ -10,6 +10,7 @@ from tokctl.kernels._jit import jit
 
 # what the work on buckets counts
 COMPARED, UNITED, SKIPPED = range(3)
+_STEPS_A_CHECK = 16
 # where it stands: bucket, member of it, lists in it
 BUCKET, MEMBER, N_LISTS = range(3)
 
@@ -34,13 +35,15 @@ def intersection(values, left, left_stop, right, right_stop, needed):
     """Common elements of two sorted ranges of ``values`` (uint64), or -1 as soon as there can't be ``needed`` of them."""
     common = 0
     while left < left_stop and right < right_stop:
-        if common + min(left_stop - left, right_stop - right) < needed:
+        rest = min(left_stop - left, right_stop - right)
+        if common + rest < needed:
             return -1
-        a = values[left]
-        b = values[right]
-        common += a == b
-        left += a <= b
-        right += b <= a
+        for _ in range(min(rest, _STEPS_A_CHECK)):  # neither side ends within these
+            a = values[left]
+            b = values[right]
+            common += a == b
+            left += a <= b
+            right += b <= a
     return common if common >= needed else -1
 
 
@@ -149,6 +152,7 @@ def _place(forest, values, offsets, node, n_lists, threshold, max_failures, coun
                     counts[SKIPPED] += 1
                 elif _passes(forest.failed, values, offsets, node, candidate, threshold, counts):
                     is_met = True
+                    head[other] = candidate  # what many are similar to is asked first
                     break
                 else:
                     failures += 1

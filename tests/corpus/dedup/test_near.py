@@ -286,3 +286,19 @@ def test_one_signature(tmp_path: Path) -> None:
     for run in (*kernels, jaccard.unite_buckets, jaccard.similarities, jaccard.find_all):
         assert len(run.signatures) == 1, run
     assert len(band_keys.signatures) <= 2  # 32-bit and 64-bit signatures
+
+
+def test_what_a_template_made_is_similar_to_the_template_alone(tmp_path: Path) -> None:
+    """40 variants, 0.88 from the template and 0.785 from one another, in buckets longer than the limit on failures."""
+    template = [f"t{i}" for i in range(150)]
+    variants = [" ".join([*template, *(f"v{v}n{i}" for i in range(20))]) for v in range(40)]
+    texts = [*variants[:20], *[" ".join(template)] * 30, *variants[20:]]
+    settings = NearSettings(recall=0.9999, shingling=Shingling(n_words=1), max_failures=5)
+    ids = [f"{'b' if 20 <= i < 50 else 'c'}{i:02}" for i in range(70)]
+    clusters, _, n_far = _search(rows(texts, ids=ids), tmp_path, settings, "lowest-id")
+    assert not clusters.labels.any() and n_far == 0
+    assert np.flatnonzero(clusters.survives).tolist() == [20]
+    # The longest text is a variant: the template goes, its other variants stay, as nothing similar to them is kept.
+    clusters, _, n_far = _search(rows(texts, ids=ids), tmp_path, settings, "longest")
+    assert not clusters.labels.any() and n_far == 39
+    assert np.flatnonzero(~clusters.survives).tolist() == list(range(20, 50))

@@ -55,7 +55,7 @@ class NearSettings:
     canonicalisation: Canonicalisation = FOR_NEAR_DUPLICATES
     keep: str = "similar"
     empty: str = "keep"
-    max_failures: int = 2000
+    max_failures: int = 500
 
     def __post_init__(self) -> None:
         if self.shingling.unit != "character" and not self.canonicalisation.collapse_space:
@@ -208,19 +208,31 @@ class NearDuplicateSearch:
 
         Under ``similar``, what is not similar to the survivor of its cluster looks for another among its like: the
         one that the survivor rule prefers survives, and so on until every document has a survivor it is similar to.
+        Documents of equal sets go together. What has met ``max_failures`` survivors in vain survives itself.
         """
-        survivors = clusters.survivors_among(np.arange(clusters.members.size))
-        similarity = self._similarities(clusters.members, clusters.members[survivors])
-        far = np.flatnonzero(similarity < self._settings.threshold)
-        n_far = int(far.size)
-        while far.size and self._settings.keep == "similar":
-            others = clusters.survivors_among(far)
-            found = self._similarities(clusters.members[far], clusters.members[others])
-            is_near = found >= self._settings.threshold
-            survivors[far[is_near]] = others[is_near]
-            similarity[far[is_near]] = found[is_near]
-            far = far[~is_near]
-        clusters.set_survivors(survivors, similarity)
+        members = clusters.members
+        nodes = self._nodes_of(members)
+        same = clusters.preferred(np.arange(members.size), np.where(nodes >= 0, nodes, -1 - clusters.labels[members]))
+        distinct = np.flatnonzero(same == np.arange(members.size))
+        survivors, similarity = np.arange(members.size), np.ones(members.size)
+
+        survivors[distinct] = clusters.preferred(distinct)
+        similarity[distinct] = self._similarities(members[distinct], members[survivors[distinct]])
+        is_far = similarity < self._settings.threshold
+        n_far = int(np.count_nonzero(is_far[same]))
+        if self._settings.keep == "similar":
+            far = np.flatnonzero(is_far)
+            for _ in range(self._settings.max_failures):
+                if not far.size:
+                    break
+                others = clusters.preferred(far)
+                found = self._similarities(members[far], members[others])
+                is_near = found >= self._settings.threshold
+                survivors[far[is_near]] = others[is_near]
+                similarity[far[is_near]] = found[is_near]
+                far = far[~is_near]
+            survivors[far], similarity[far] = far, 1.0
+        clusters.set_survivors(survivors[same], similarity[same])
         return n_far
 
     def _similarities(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -339,8 +351,9 @@ class NearDuplicateSearch:
         )
         counts = np.zeros(3, np.int64)
         limit = self._settings.max_failures
+        copies = np.bincount(self._nodes[self._nodes >= 0], minlength=n_nodes)
         for groups in self._buckets.groups():
-            members, buckets = self._bucket_nodes(groups, collapsed)
+            members, buckets = self._bucket_nodes(groups, collapsed, copies)
             state = np.zeros(3, np.int64)
             while not unite_buckets(
                 forest,
@@ -366,8 +379,12 @@ class NearDuplicateSearch:
         np.minimum.at(first_row, roots, self._rows[has_node])
         self._labels[self._rows[has_node]] = first_row[roots]
 
-    def _bucket_nodes(self, groups: Groups, collapsed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The distinct nodes of buckets; where a limit may cut comparisons short, in an order their sets alone fix."""
+    def _bucket_nodes(self, groups: Groups, collapsed: np.ndarray, copies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The distinct nodes of buckets.
+
+        Where a limit may cut comparisons short they stand in an order that the documents alone fix: sets that many
+        documents have come first, as what a template made is often similar to the template only.
+        """
         keep = ~collapsed[groups.members]
         members = groups.members[keep]
         sizes = np.add.reduceat(keep.astype(np.int64), groups.offsets[:-1])
@@ -375,7 +392,8 @@ class NearDuplicateSearch:
         for j in np.flatnonzero(sizes > self._settings.max_failures):
             start, stop = buckets[j], buckets[j + 1]
             digests = self._digests.keys(members[start:stop])
-            members[start:stop] = members[start:stop][np.lexsort(digests.T[::-1])]
+            order = np.lexsort((digests[:, 1], digests[:, 0], -copies[self._nodes[members[start:stop]]]))
+            members[start:stop] = members[start:stop][order]
         return self._nodes[members], buckets
 
     def _nodes_of(self, rows: np.ndarray) -> np.ndarray:

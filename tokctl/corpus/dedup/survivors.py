@@ -73,7 +73,7 @@ class Clusters:
             self.kept[duplicates.is_empty] = -1
         # by member, like what is read here: an exact duplicate is wholly similar
         everyone = np.arange(self._members.size)
-        self.set_survivors(self.survivors_among(everyone), np.ones(everyone.size))
+        self.set_survivors(self.preferred(everyone), np.ones(everyone.size))
 
     @property
     def survives(self) -> np.ndarray:
@@ -85,9 +85,13 @@ class Clusters:
         """``int64[m]``: the rows whose cluster has at least two documents, ascending."""
         return self._members
 
-    def survivors_among(self, chosen: np.ndarray) -> np.ndarray:
-        """For each of ``chosen`` (int64[k], places in ``members``) the one of its cluster among them that the rule prefers."""
-        return chosen[_first_of_each(self.labels[self._members[chosen]], self._order[chosen])]
+    def preferred(self, chosen: np.ndarray, groups: np.ndarray | None = None) -> np.ndarray:
+        """For each of ``chosen`` (int64[k], places in ``members``) the one that the rule prefers among those of its group.
+
+        ``groups`` int64[k] divide clusters further; without it a group is what is chosen of a cluster.
+        """
+        groups = self.labels[self._members[chosen]] if groups is None else groups
+        return chosen[_first_of_each(groups, self._order[chosen])]
 
     def set_survivors(self, survivors: np.ndarray, similarity: np.ndarray) -> None:
         """For each of ``members`` its survivor (int64[m], a place in ``members``) and their similarity (float64[m])."""
@@ -200,8 +204,8 @@ def _places(table: pa.Table, labels: np.ndarray, keys: list[str]) -> np.ndarray:
 
 
 def _first_of_each(labels: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """For each item the index of the one with the lowest place among those of its label; places go by label."""
-    order = np.argsort(places)
+    """For each item the index of the one with the lowest place among those of its label."""
+    order = np.lexsort((places, labels))
     starts = np.flatnonzero(np.append(True, labels[order][1:] != labels[order][:-1])[: labels.size])
     first = np.empty(labels.size, np.int64)
     first[order] = np.repeat(order[starts], np.diff(np.append(starts, labels.size)))
