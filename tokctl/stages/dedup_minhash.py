@@ -41,8 +41,12 @@ class DedupMinhashParameters(DedupParameters):
     )
     n_words: int = param(5, help="Words in a shingle.", ge=1, le=1000)
     n_characters: int = param(4, help="Characters in a shingle.", ge=1, le=1000)
+    survivors: Literal["similar", "one"] = param(
+        "similar",
+        help="Of a cluster: remove what is itself similar to a kept document, or keep exactly one, whatever the chain.",
+    )
     max_failures: Quantity = param(
-        2000, help="A document that met so many dissimilar ones in one bucket is compared no further there.", ge=1
+        500, help="A document that met so many dissimilar ones in one bucket is compared no further there.", ge=1
     )
     nfc: bool = param(True, help="Compare in Unicode's NFC.")
     fold_case: bool = param(True, help="Compare without case.")
@@ -64,6 +68,7 @@ def settings_of(parameters: Any) -> NearSettings:
         shingling=Shingling(parameters.shingle, parameters.n_words, parameters.n_characters),
         canonicalisation=canonicalisation(parameters),
         empty=parameters.empty,
+        keep=parameters.survivors,
         max_failures=parameters.max_failures,
     )
 
@@ -107,10 +112,13 @@ def run(stage_run: StageRun) -> None:
         "by_character": work.by_character,
         "too_short_compared_exactly": work.too_short,
         "candidates": work.candidates,
-        "skipped_pairs": work.skipped_pairs,
         "below_threshold_to_survivor": n_chained,
     }
     stage_run.measurements |= asdict(work)
+    if work.skipped_pairs:
+        stage_run.warn(
+            f"{work.skipped_pairs:,} pairs were left uncompared in crowded buckets (--max-failures {parameters.max_failures})"
+        )
     if work.too_short:
         stage_run.log(f"{work.too_short:,} documents are shorter than one shingle: they were compared exactly only")
 
