@@ -15,8 +15,10 @@ _SCALARS = (
 )
 _VALUES = st.recursive(
     _SCALARS,
-    lambda inner: st.lists(inner, max_size=4)
-    | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"]), max_size=4), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"]), max_size=4), inner, max_size=4)
+    ),
     max_leaves=12,
 )
 
@@ -50,6 +52,16 @@ def test_round_trip_and_stability_under_key_order(value):
 def test_refusals(value):
     with pytest.raises(ArtifactError):
         canonical_json(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "place"),
+    [(0.5, "$"), ({"a": [1, {"b": 0.5}]}, "$.a[1].b"), ([[], [2**60]], "$[1][0]"), ([{1: 2}], "$[0]")],
+)
+def test_a_refusal_names_the_place(value, place):
+    with pytest.raises(ArtifactError) as caught:
+        canonical_json(value)
+    assert f"at {place}: " in caught.value.message
 
 
 def test_domains_and_values_never_share_a_hash():

@@ -62,16 +62,15 @@ class DigestCache:
     """
 
     def __init__(self, directory: Path | None = None) -> None:
-        self._rows: dict[str, tuple[int, int, int, str]] = {}
         self._new: dict[str, tuple[int, int, int, str]] = {}
         self._file = (directory or cache_directory()) / "digests.sqlite"
-        with contextlib.suppress(sqlite3.Error, OSError), contextlib.closing(self._open()) as database:
-            for path, size, mtime_ns, inode, digest in database.execute("select * from digest"):
-                self._rows[path] = (size, mtime_ns, inode, digest)
+        self._database: sqlite3.Connection | None = None
+        with contextlib.suppress(sqlite3.Error, OSError):
+            self._database = self._open()
 
     def sha256(self, path: Path, *, fresh: bool = False) -> tuple[str, int]:
         """``(digest, size in bytes)`` of a file, from memory unless ``fresh`` or changed."""
-        key = str(path.absolute())
+        key = _absolute(path)
         try:
             status = path.stat()
         except OSError as error:
@@ -79,28 +78,35 @@ class DigestCache:
                 f"can't read {path}: {error.strerror}", code="unreadable", file=str(path), hint="check the path"
             ) from None
         identity = (status.st_size, status.st_mtime_ns, status.st_ino)
-        known = self._rows.get(key)
+        known = self._new.get(key) or self._known(key)
         if not fresh and known is not None and known[:3] == identity:
             return known[3], status.st_size
         digest = sha256_file(path)
         if time.time_ns() - status.st_mtime_ns > _SETTLE_NS:
-            self._rows[key] = self._new[key] = (*identity, digest)
+            self._new[key] = (*identity, digest)
         return digest, status.st_size
 
     def remember(self, path: Path, digest: str) -> None:
         """Record the digest of a file that this process has just written and closed."""
         status = path.stat()
-        key = str(path.absolute())
-        self._rows[key] = self._new[key] = (status.st_size, status.st_mtime_ns, status.st_ino, digest)
+        self._new[_absolute(path)] = (status.st_size, status.st_mtime_ns, status.st_ino, digest)
 
     def save(self) -> None:
         """Write what was learnt; silently does nothing where the cache can't be written."""
-        if not self._new:
-            return
-        with contextlib.suppress(sqlite3.Error, OSError), contextlib.closing(self._open()) as database, database:
+        if self._new and self._database is not None:
             rows = [(path, *row) for path, row in sorted(self._new.items())]
-            database.executemany("insert or replace into digest values (?, ?, ?, ?, ?)", rows)
-        self._new.clear()
+            with contextlib.suppress(sqlite3.Error), self._database:
+                self._database.executemany("insert or replace into digest values (?, ?, ?, ?, ?)", rows)
+            self._new.clear()
+
+    def _known(self, key: str) -> tuple[int, int, int, str] | None:
+        if self._database is None:
+            return None
+        with contextlib.suppress(sqlite3.Error):
+            query = "select size, mtime_ns, inode, sha256 from digest where path = ?"
+            row: tuple[int, int, int, str] | None = self._database.execute(query, (key,)).fetchone()
+            return row
+        return None
 
     def _open(self) -> sqlite3.Connection:
         self._file.parent.mkdir(parents=True, exist_ok=True)
@@ -114,3 +120,7 @@ class DigestCache:
             connection.close()
             raise
         return connection
+
+
+def _absolute(path: Path) -> str:
+    return str(path) if path.is_absolute() else f"{Path.cwd()}{os.sep}{path}"
