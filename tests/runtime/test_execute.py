@@ -222,3 +222,20 @@ def test_a_damaged_digest_cache_is_ignored(source, tmp_path):
     (tmp_path / "cache").mkdir(exist_ok=True)
     (tmp_path / "cache/digests.sqlite").write_bytes(b"garbage" * 100)
     assert run(source, tmp_path / "out").ran
+
+
+def test_the_digest_cache_knows_files_with_any_name_in_any_folder(source, tmp_path):
+    (source / "deeper").mkdir()
+    paths = [source / name for name in ("0.txt", "é.txt", os.fsdecode(b"\xff.txt"), "deeper/1.txt")]
+    for path in paths:
+        path.write_text(path.name.encode("utf-8", "replace").decode())
+        os.utime(path, ns=(0, 10**18))
+    cache = DigestCache()
+    first = [cache.sha256(path) for path in paths]
+    cache.save()
+    for path in paths:
+        size = path.stat().st_size
+        path.write_bytes(b"x" * size)
+        os.utime(path, ns=(0, 10**18))
+    again = DigestCache()
+    assert [again.sha256(path) for path in paths] == first

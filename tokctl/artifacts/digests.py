@@ -62,7 +62,9 @@ class DigestCache:
     """
 
     def __init__(self, directory: Path | None = None) -> None:
+        self._rows: dict[str, tuple[int, int, int, str]] = {}
         self._new: dict[str, tuple[int, int, int, str]] = {}
+        self._loaded: set[str] = set()
         self._file = (directory or cache_directory()) / "digests.sqlite"
         self._database: sqlite3.Connection | None = None
         with contextlib.suppress(sqlite3.Error, OSError):
@@ -72,7 +74,7 @@ class DigestCache:
         """``(digest, size in bytes)`` of a file, from memory unless ``fresh`` or changed."""
         key = _absolute(path)
         try:
-            status = path.stat()
+            status = os.stat(path)  # noqa: PTH116 (this and _absolute run once for each of a corpus's files)
         except OSError as error:
             raise DataError(
                 f"can't read {path}: {error.strerror}", code="unreadable", file=str(path), hint="check the path"
@@ -100,13 +102,25 @@ class DigestCache:
             self._new.clear()
 
     def _known(self, key: str) -> tuple[int, int, int, str] | None:
-        if self._database is None:
-            return None
+        """What the file's row says; rows are read directory by directory, so that a large memory costs little."""
+        directory = key.rpartition("/")[0]
+        if directory not in self._loaded:
+            self._load(directory)
+        return self._rows.get(key)
+
+    def _load(self, directory: str) -> None:
+        """Read the rows of all files below ``directory``, unless they were read with a directory above it."""
+        above = directory
+        while above and above not in self._loaded:
+            above = above.rpartition("/")[0]
+        self._loaded.add(directory)
+        if above or self._database is None:
+            return
+        query = "select path, size, mtime_ns, inode, sha256 from digest where path > ? and path < ?"
+        below = (directory + "/", directory + chr(ord("/") + 1))
         with contextlib.suppress(sqlite3.Error):
-            query = "select size, mtime_ns, inode, sha256 from digest where path = ?"
-            row: tuple[int, int, int, str] | None = self._database.execute(query, (key,)).fetchone()
-            return row
-        return None
+            for path, size, mtime_ns, inode, digest in self._database.execute(query, below):
+                self._rows[path] = (size, mtime_ns, inode, digest)
 
     def _open(self) -> sqlite3.Connection:
         self._file.parent.mkdir(parents=True, exist_ok=True)
@@ -123,4 +137,6 @@ class DigestCache:
 
 
 def _absolute(path: Path) -> str:
-    return str(path) if path.is_absolute() else f"{Path.cwd()}{os.sep}{path}"
+    """The file's key: its absolute path, bytes that aren't UTF-8 spelled with escapes."""
+    text = os.path.join(os.getcwd(), path)  # noqa: PTH109, PTH118
+    return text if text.isascii() else os.fsencode(text).decode("utf-8", "backslashreplace")
