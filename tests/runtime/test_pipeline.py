@@ -81,3 +81,15 @@ def test_mistakes_in_the_file(tmp_path, text, message, hint):
         read_pipeline(write(tmp_path, text), load)
     if hint:
         assert hint in caught.value.hint
+
+
+def test_a_dry_run_says_what_waits_and_writes_nothing(tmp_path):
+    pipeline = read_pipeline(write(tmp_path, CHAIN), load)
+    before = sorted(path.name for path in tmp_path.iterdir())
+    first, second = (o for _, o in run_pipeline(pipeline, load, ExecutionOptions(dry_run=True)))
+    assert (first.state_before, first.waits_for) == ("absent", ())
+    assert (second.state_before, second.waits_for, second.fingerprint) == ("absent", ("first",), None)
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name != "cache") == before
+    run_pipeline(pipeline, load, ExecutionOptions(workers=1))
+    outcomes = run_pipeline(pipeline, load, ExecutionOptions(dry_run=True))
+    assert [o.state_before for _, o in outcomes] == ["current", "current"]

@@ -125,7 +125,11 @@ def _run(stage: Stage, values: Mapping[str, Any], inputs: Sequence[str], options
 
 def describe(outcome: Outcome, *, dry_run: bool) -> list[str]:
     """An outcome for a person."""
+    if outcome.waits_for:
+        action = "is made again if that changes it" if outcome.state_before == "stale" else "is made"
+        return [f"{outcome.stage}: {outcome.out} waits for {', '.join(outcome.waits_for)}, then {action}"]
     if dry_run:
+        assert outcome.fingerprint is not None
         action = {
             "current": "is up to date: nothing to do",
             "stale": "would be made again",

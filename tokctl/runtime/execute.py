@@ -26,17 +26,21 @@ State = Literal["absent", "partial", "stale", "current"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What happened: ``ran`` is False when the output was already current or with ``dry_run``."""
+    """What happened: ``ran`` is False when the output was already current or with ``dry_run``.
+
+    ``waits_for``: in a dry run, the nodes of a pipeline that would be made first; there is no fingerprint before that.
+    """
 
     stage: str
     out: Path
-    fingerprint: str
+    fingerprint: str | None
     ran: bool
     state_before: State
     manifest: Manifest | None
     measurements: dict[str, Any] = field(default_factory=dict)
     headline: tuple[str, ...] = ()
     changes: tuple[str, ...] = ()
+    waits_for: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         value: dict[str, Any] = {
@@ -50,6 +54,8 @@ class Outcome:
             value |= {"counts": self.manifest.counts, "facts": self.manifest.facts}
         if self.changes:
             value["changes"] = list(self.changes)
+        if self.waits_for:
+            value["waits_for"] = list(self.waits_for)
         if self.measurements:
             value["measurements"] = self.measurements
         return value

@@ -25,7 +25,7 @@ from typing import Any
 
 from tokctl.artifacts.digests import DigestCache
 from tokctl.errors import UsageError
-from tokctl.runtime.execute import Outcome, execute, plan_stage
+from tokctl.runtime.execute import Outcome, State, execute, plan_stage
 from tokctl.runtime.options import ExecutionOptions
 from tokctl.runtime.parameters import validate
 from tokctl.runtime.stage import Stage
@@ -115,15 +115,26 @@ def run_pipeline(
     only: tuple[str, ...] = (),
     on_outcome: Callable[[Node, Outcome], None] = lambda node, outcome: None,
 ) -> list[tuple[Node, Outcome]]:
-    """Bring every node (or ``only`` those named and what they need) up to date, in order; the first error stops the rest."""
+    """Bring every node (or ``only`` those named and what they need) up to date, in order; the first error stops the rest.
+
+    In a dry run nothing is made, and a node that reads one that would be made is only said to wait for it.
+    """
     digests = DigestCache()
     outcomes = []
+    pending: set[str] = set()
     try:
         for node in select_nodes(pipeline, only):
             stage = load_stage(node.stage)
             parameters = validate(stage.parameters, node.parameters, origin=_origin(pipeline.file, node))
             out = pipeline.out(node.name)
-            outcome = execute(stage, parameters, pipeline.arguments(node), out, options, digests)
+            blockers = tuple(name for name in node.references() if name in pending)
+            if blockers:
+                state: State = "stale" if out.exists() else "absent"
+                outcome = Outcome(stage.name, out, None, False, state, None, waits_for=blockers)
+            else:
+                outcome = execute(stage, parameters, pipeline.arguments(node), out, options, digests)
+            if options.dry_run and outcome.state_before != "current":
+                pending.add(node.name)
             outcomes.append((node, outcome))
             on_outcome(node, outcome)
     finally:
