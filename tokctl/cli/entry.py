@@ -64,6 +64,8 @@ def _invoke(arguments: list[str]) -> int:
         result = command.main(args=arguments, prog_name="tokctl", standalone_mode=False)
     except click_failures() as error:
         raise _usage(error) from None
+    if result == Interrupted.exit_code:  # what the parser makes of Ctrl-C
+        raise KeyboardInterrupt
     return result if isinstance(result, int) else 0
 
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 import shutil
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -102,7 +104,7 @@ def _pool(executor: str, workers: int) -> Iterator[Executor]:
     else:
         # spawn: a fork would copy locks held by the parent's threads
         context = multiprocessing.get_context("spawn")
-        pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_ignore_interrupt)
+        pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_follow_parent)
     try:
         yield pool
     except BaseException:
@@ -114,9 +116,18 @@ def _pool(executor: str, workers: int) -> Iterator[Executor]:
     pool.shutdown(wait=True)
 
 
-def _ignore_interrupt() -> None:
-    """Ctrl-C reaches the whole process group; the parent alone decides what it means."""
+def _follow_parent() -> None:
+    """A worker ends when its parent does, however that died, and not before: Ctrl-C reaches the whole process group, and
+    the parent alone decides what it means."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, name="end-with-parent", daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)  # at once: the next run may be about to do the task that this process is doing
 
 
 def _perform(work: Work[T], task: T, final: Path) -> FinishedTask:
