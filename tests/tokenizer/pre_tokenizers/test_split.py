@@ -207,7 +207,7 @@ _PATTERNS = st.recursive(
 @given(_PATTERNS, st.lists(st.text(alphabet="abc \n", max_size=14), min_size=6, max_size=6))
 @settings(derandomize=True, max_examples=400, deadline=None)
 def test_random_patterns_equal_the_regex_module(pattern: str, texts: list[str]) -> None:
-    pre_tokenizer = PreTokenizer.from_pattern(pattern)
+    pre_tokenizer = PreTokenizer.from_patterns((pattern,))
     for text in texts:
         expected = [word.encode() for word in oracle.split((pattern,), text)]
         assert words(pre_tokenizer, text.encode()) == expected
@@ -310,6 +310,18 @@ def test_names_follow_from_patterns() -> None:
     assert PreTokenizer.from_pattern("gpt2") == PreTokenizer.from_pattern(NAMED["gpt2"][0])
     assert PreTokenizer.from_pattern(NAMED["o200k"][0]).name == "o200k"
     assert PreTokenizer.from_pattern("a+").name == "regex"
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [("gtp2", "did you mean 'gpt2'?"), ("cl100k_base", "did you mean 'cl100k'?"), ("words", "known: none")],
+)
+def test_a_plain_word_is_a_misspelt_name_and_no_expression(word: str, hint: str) -> None:
+    with pytest.raises(UsageError) as info:
+        PreTokenizer.from_pattern(word)
+    assert info.value.code == "unknown-pattern"
+    assert hint in str(info.value.hint)
+    assert words(PreTokenizer.from_pattern(f"(?:{word})"), f"a{word}b".encode()) == [b"a", word.encode(), b"b"]
 
 
 def test_no_two_names_mean_the_same_patterns() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 WHOLE_TEXT = r"(?s:.)+"  # what "none" runs: the whole text is one word
 BUFFER = 1 << 16  # word ends per kernel call
+_LIKE_A_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{2,}")
 
 
 @dataclass(frozen=True)
@@ -39,10 +42,20 @@ class PreTokenizer:
     def from_pattern(pattern: str, unicode_version: str | None = None) -> PreTokenizer:
         """From a name in ``patterns.NAMED``, ``none``, or a regular expression (language: see ``parse``).
 
-        UsageError ``bad-pattern`` (position and hint) for an invalid expression, ``unknown-unicode-version``.
+        UsageError ``bad-pattern`` (position and hint) for an invalid expression, ``unknown-pattern`` for a plain word, which
+        is a misspelt name rather than an expression that matches this word alone, ``unknown-unicode-version``.
         """
         if pattern == "none":
             return PreTokenizer.from_patterns((), unicode_version)
+        if pattern not in NAMED and _LIKE_A_NAME.fullmatch(pattern):
+            close = difflib.get_close_matches(pattern, ["none", *NAMED], n=1)
+            raise UsageError(
+                f"there is no split pattern {pattern!r}",
+                hint=f"did you mean {close[0]!r}?"
+                if close
+                else f"known: none, {', '.join(NAMED)}, or a regular expression",
+                code="unknown-pattern",
+            )
         return PreTokenizer.from_patterns(NAMED.get(pattern, (pattern,)), unicode_version)
 
     @staticmethod
