@@ -98,7 +98,6 @@ def run(stage_run: StageRun) -> None:
     evaluation = comparison.evaluation.to_table()
     pq.write_table(evaluation, stage_run.directory / "evaluation.parquet", compression="zstd")
     stage_run.add_output("evaluation.parquet", rows=evaluation.num_rows)
-    stage_run.rows_in = comparison.n_documents + stage_run.rows_rejected
     stage_run.rows_out = comparison.n_documents
     stage_run.facts |= {
         "candidates": [

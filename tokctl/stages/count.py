@@ -66,7 +66,10 @@ def count_documents(
     slice_by: str | None = None,
     weight_field: str | None = None,
 ) -> Counted:
-    """Count the documents of the ``input`` slot (and the ``weighted`` files) into the run's work directory."""
+    """Count the documents of the ``input`` slot (and the ``weighted`` files) into the run's work directory.
+
+    ``rows_in`` of the run is what was read, ``rows_out`` what the counter has seen.
+    """
     from tokctl.corpus.word_counts import WordCounter
 
     if pre_tokenizer.notice:
@@ -102,9 +105,10 @@ def count_documents(
         counter.add_batches(batches())
     for item in stage_run.inputs.get("weighted", ()):
         for file in item.files:
-            counter.add_weighted(file.path)
+            stage_run.rows_in += counter.add_weighted(file.path)
     path = stage_run.work_directory / WORDS
     report = counter.finish(path)
+    stage_run.rows_out = report.n_documents
     return Counted(path, report)
 
 
@@ -167,10 +171,8 @@ def run(stage_run: StageRun) -> None:
     )
     report = counted.report
     stage_run.adopt(counted.path, WORDS, rows=report.n_words)
-    n_weighted = report.n_documents - (stage_run.rows_in - stage_run.rows_rejected)
-    stage_run.rows_in += n_weighted
-    stage_run.rows_out = stage_run.rows_in - stage_run.rows_rejected
-    stage_run.log(f"{report.n_spills} sorted runs were spilled to disk", n_spills=report.n_spills)
+    if report.n_spills:
+        stage_run.log(f"{report.n_spills:,} sorted runs were spilled to disk", n_spills=report.n_spills)
     stage_run.facts |= {
         "n_words": report.n_words,
         "total_words": str(report.total),

@@ -72,7 +72,7 @@ def run(stage_run: StageRun) -> None:
     for part in assembled.parts:
         stage_run.add_output(part.name, rows=part.rows, sha256=part.sha256)
     stage_run.add_output("rejects.parquet", rows=assembled.n_rejects)
-    stage_run.rows_in = assembled.n_documents + assembled.n_rejects
+    stage_run.rows_in = sum(task.result["n_documents"] + task.result["n_rejects"] for task in finished)
     stage_run.rows_out = assembled.n_documents
     stage_run.rows_rejected = assembled.n_rejects
     stage_run.facts |= {

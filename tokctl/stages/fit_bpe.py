@@ -62,7 +62,7 @@ class FitBPEParameters(ReadingParameters):
 
 def check(parameters: Any, inputs: Mapping[str, tuple[ResolvedInput, ...]]) -> None:
     """What has to be known before anything is read."""
-    from tokctl.tokenizer.layout import plan
+    from tokctl.tokenizer.layout import check_ends, plan
 
     counts, documents = inputs["counts"], inputs["input"]
     if bool(counts) == bool(documents):
@@ -79,6 +79,7 @@ def check(parameters: Any, inputs: Mapping[str, tuple[ResolvedInput, ...]]) -> N
         )
     for size in parameters.vocab_size:
         plan(size, n_alphabet=256, n_specials=len(parameters.special))
+    check_ends(parameters.special, parameters.bos, parameters.eos)
     for item in (*counts, *documents):
         check_fit_role(item)
 
@@ -128,8 +129,6 @@ def run(stage_run: StageRun) -> None:
             "tokens_in_corpus": str(int(fit.n_tokens[made.n_merges])),
             "semantic_hash": tokenizer.semantic_hash,
         }
-    stage_run.rows_in = stage_run.rows_in or words.n_words
-    stage_run.rows_out = stage_run.rows_in - stage_run.rows_rejected
     stage_run.facts |= {
         "sizes": sizes,
         "stopped": fit.stopped,
@@ -176,6 +175,7 @@ def _words(stage_run: StageRun) -> tuple[WordCounts | FirstSeenWords, PreTokeniz
             with rejects_of(stage_run) as rejects:
                 batches = (batch.texts for batch in document_batches(stage_run, "input", on_reject=rejects.add))
                 words, found = first_seen_words(batches, pre_tokenizer, parameters.special)
+            stage_run.rows_out = stage_run.rows_in - stage_run.rows_rejected
         else:
             report = count_documents(stage_run, pre_tokenizer, parameters.special)
             words, found = WordCounts.read_parquet(report.path), report.specials
@@ -198,11 +198,9 @@ def _words(stage_run: StageRun) -> tuple[WordCounts | FirstSeenWords, PreTokeniz
             "they were counted as text (count with --special to carve them out)"
         )
     path = next(file.path for file in source.files if file.name.endswith("words.parquet"))
-    return (
-        WordCounts.read_parquet(path),
-        pre_tokenizer,
-        {name: carved[name] for name in parameters.special if name in carved},
-    )
+    words = WordCounts.read_parquet(path)
+    stage_run.rows_in = stage_run.rows_out = words.n_words
+    return words, pre_tokenizer, {name: carved[name] for name in parameters.special if name in carved}
 
 
 def headline(facts: Mapping[str, Any]) -> list[str]:

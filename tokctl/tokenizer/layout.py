@@ -102,9 +102,7 @@ def assemble(
                 hint="give it a spelling that text does not contain",
                 code="special-is-token",
             )
-    for end, what in ((bos, "bos"), (eos, "eos")):
-        if end is not None and end not in specials:
-            raise UsageError(f"{what} is {end!r}, which is not among the specials", code="unknown-special")
+    check_ends(specials, bos, eos)
     spelled: list[bytes | None] = [None] * (n_base + n_merges + n_specials)
     for token, token_id in zip(tokens, ids, strict=True):
         spelled[token_id] = token
@@ -116,6 +114,17 @@ def assemble(
     added = tuple(AddedToken(first_special + k, name) for k, name in enumerate(specials))
     tokenizer = Tokenizer(pre_tokenizer, model, added, bos, eos)
     return tokenizer, Arithmetic(len(spelled), n_specials, n_base, n_merges)
+
+
+def check_ends(specials: Sequence[str], bos: str | None, eos: str | None) -> None:
+    """Refuse a ``bos`` or ``eos`` that is not among the specials."""
+    for end, what in ((bos, "bos"), (eos, "eos")):
+        if end is not None and end not in specials:
+            raise UsageError(
+                f"{what} is {end!r}, which is not among the specials",
+                hint=f"name it as a special too; given are: {', '.join(map(repr, specials)) or 'none'}",
+                code="unknown-special",
+            )
 
 
 def from_merges(

@@ -157,8 +157,8 @@ class WordCounter:
                 self._has_failed.set()
                 raise
 
-    def add_weighted(self, path: Path, slice_name: str | None = None) -> None:
-        """Count a file of weighted rows (see :mod:`.weighted`), in a sliced counter all for ``slice_name``."""
+    def add_weighted(self, path: Path, slice_name: str | None = None) -> int:
+        """Count a file of weighted rows (see :mod:`.weighted`), in a sliced counter all for ``slice_name``; their number."""
         if self._is_sliced and slice_name is None:
             raise UsageError(
                 f"the weighted file {path} has no slices, and the words are counted by slice",
@@ -166,12 +166,17 @@ class WordCounter:
                 code="weighted-without-slice",
             )
 
+        n_rows = 0
+
         def batches() -> Iterator[Batch]:
+            nonlocal n_rows
             for texts, weights in read_weighted(path, self.batch_bytes):
+                n_rows += len(texts)
                 slices = None if slice_name is None else pa.array([slice_name] * len(texts), pa.large_string())
                 yield Batch(texts, slices, weights)
 
         self.add_batches(batches())
+        return n_rows
 
     def finish(self, path: Path) -> CountReport:
         """Write the words to a Parquet file (see :mod:`.parquet`); the counter is spent."""
