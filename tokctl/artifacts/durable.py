@@ -12,6 +12,10 @@ from pathlib import Path
 
 from tokctl.errors import ArtifactError
 
+_REFUSALS = (
+    *(errno.EACCES, errno.EPERM, errno.EROFS, errno.EEXIST, errno.ENOTDIR, errno.EISDIR),
+    *(errno.ENAMETOOLONG, errno.ELOOP, errno.EIO, errno.EMFILE),
+)
 _RENAME_EXCHANGE = 2
 _AT_FDCWD = -100
 
@@ -60,6 +64,7 @@ def replace_directory(new: Path, final: Path) -> None:
         new.rename(final)
         new = retired
     fsync_path(final.parent)
+    fault_point("replaced")
     if new.exists():
         shutil.rmtree(new)
 
@@ -78,14 +83,14 @@ def disk_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise ArtifactError(
                 f"no space left while writing {path}",
                 hint="free some space and run the same command again: finished parts are kept",
                 code="no-space",
                 file=str(path),
             ) from None
-        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG):
+        if error.errno in _REFUSALS:
             raise ArtifactError(
                 f"can't write {path}: {error.strerror}",
                 hint="choose an output path that you may write to",

@@ -179,14 +179,26 @@ def manifest_from_json(value: Any, file: str) -> Manifest:
 def locate_manifest(path: Path) -> tuple[Path, str] | None:
     """The stage directory that ``path`` is or lies directly in, with ``path``'s place below it ("" for the directory itself).
 
-    ``OUT/train`` of a split belongs to ``OUT/manifest.json``. None when neither has a manifest.
+    ``OUT/train`` of a split belongs to ``OUT/manifest.json``. None when neither has a manifest; a ``manifest.json`` of
+    another program, which browser extensions and web sites have too, is none.
     """
-    if (path / FILE_NAME).is_file():
+    if _is_ours(path / FILE_NAME):
         return path, ""
     resolved = path.absolute()
-    if (resolved.parent / FILE_NAME).is_file() and path.is_dir():
+    if path.is_dir() and _is_ours(resolved.parent / FILE_NAME):
         return resolved.parent, resolved.name
     return None
+
+
+def _is_ours(file: Path) -> bool:
+    """Whether a file is there and not another program's: readable JSON without what every manifest of tokctl has."""
+    if not file.is_file():
+        return False
+    try:
+        raw = file.read_bytes()
+        return b'"stage"' in raw or b'"fingerprint"' in raw or not isinstance(json.loads(raw), dict)
+    except (OSError, ValueError, RecursionError):
+        return True  # reading it as a manifest says what is wrong
 
 
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

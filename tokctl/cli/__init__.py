@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Sequence
 
@@ -10,4 +11,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run ``tokctl`` and exit with its documented code."""
     from tokctl.cli.entry import run
 
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # whatever the locale: a document's text must always be writable
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     sys.exit(run(list(sys.argv[1:] if arguments is None else arguments)))

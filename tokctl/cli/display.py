@@ -7,7 +7,7 @@ import sys
 import time
 from typing import Any, TextIO
 
-from tokctl.cli.envelope import set_log_format
+from tokctl.cli.envelope import set_log_format, visible
 from tokctl.runtime.progress import Phase, Progress, Silent, SilentPhase
 
 _PLAIN_INTERVAL = 5.0
@@ -34,7 +34,7 @@ class WarningsOnly(Silent):
 
     def log(self, level: str, message: str, **fields: object) -> None:
         if level == "warning":
-            print(f"warning: {message}", file=self._stream)
+            print(visible(f"warning: {message}"), file=self._stream)
 
 
 class PlainLines:
@@ -48,7 +48,7 @@ class PlainLines:
 
     def log(self, level: str, message: str, **fields: object) -> None:
         prefix = "warning: " if level == "warning" else ""
-        print(f"{prefix}{message}", file=self._stream)
+        print(visible(f"{prefix}{message}"), file=self._stream)
 
 
 class _PlainPhase:
@@ -92,7 +92,7 @@ class JsonLines:
             self.write({"level": level, "message": message, **fields})
 
     def write(self, record: dict[str, Any]) -> None:
-        print(json.dumps(record, ensure_ascii=False, default=str), file=self._stream)
+        print(visible(json.dumps(record, ensure_ascii=False, default=str)), file=self._stream)
 
 
 class _JsonPhase:

@@ -30,10 +30,41 @@ class OutOfMemory(TokctlError):
         super().__init__("out of memory", hint="run again with --memory-limit or fewer --workers", code="out-of-memory")
 
 
+class SystemRefusal(TokctlError):
+    """The operating system refused something that no command expected it to."""
+
+    kind = "artifact"
+    exit_code = 4
+
+    def __init__(self, error: OSError) -> None:
+        name = None if error.filename is None else os.fsdecode(error.filename)
+        what = error.strerror or str(error)
+        super().__init__(
+            f"{name}: {what}" if name else what,
+            hint="check the path, its rights and the free space, then run again",
+            code="operating-system",
+            file=name,
+        )
+
+
+class Defect(TokctlError):
+    """An error that tokctl should have foreseen."""
+
+    exit_code = 70
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(
+            f"this is a defect of tokctl, nothing was finished: {type(error).__name__}: {error}",
+            hint="run again with TOKCTL_TRACEBACK=1 and report the traceback",
+            code="defect",
+        )
+
+
 def run(arguments: list[str]) -> int:
     """Run one command and return its exit code.
 
-    0 ok, 1 a check or gate failed, 2 usage, 3 data, 4 artifact, 5 missing extra, 130 interrupted.
+    0 ok, 1 a check or gate failed, 2 usage, 3 data, 4 artifact, 5 missing extra, 130 interrupted; 70 out of memory or a
+    defect, whose traceback is shown when ``$TOKCTL_TRACEBACK`` is set.
     """
     try:
         return _invoke(arguments)
@@ -47,6 +78,10 @@ def run(arguments: list[str]) -> int:
         return 0
     except MemoryError:
         return _fail(arguments, OutOfMemory())
+    except Exception as error:
+        if os.environ.get("TOKCTL_TRACEBACK"):
+            raise
+        return _fail(arguments, SystemRefusal(error) if isinstance(error, OSError) else Defect(error))
 
 
 def _fail(arguments: list[str], error: TokctlError) -> int:
@@ -73,7 +108,7 @@ def _usage(error: Exception) -> TokctlError:
     """One of the command-line parser's complaints in our form."""
     if type(error).__name__ == "Abort":
         raise KeyboardInterrupt from None
-    message = error.format_message() if hasattr(error, "format_message") else str(error)
+    message = (error.format_message() if hasattr(error, "format_message") else str(error)).replace("Value error, ", "")
     context = getattr(error, "ctx", None)
     where = getattr(context, "command_path", "tokctl") if context is not None else "tokctl"
     return UsageError(message.rstrip("."), hint=_suggestion(message) or f"{where} --help", code="usage")

@@ -44,19 +44,19 @@ def emit_error(command: str, error: TokctlError) -> None:
 def print_error(error: TokctlError) -> None:
     """What, where, and a hint, on stderr."""
     if _log_format == "json":
-        print(json.dumps({"level": "error", **_error(error)}, ensure_ascii=False), file=sys.stderr)
+        print(visible(json.dumps({"level": "error", **_error(error)}, ensure_ascii=False)), file=sys.stderr)
         return
-    print(f"error: {_visible(error.message)}", file=sys.stderr)
+    print(f"error: {visible(error.message)}", file=sys.stderr)
     where = str(error.where)
     if where and where not in error.message:
-        print(f"  at: {_visible(where)}", file=sys.stderr)
+        print(f"  at: {visible(where)}", file=sys.stderr)
     if error.hint:
-        print(f"hint: {_visible(error.hint)}", file=sys.stderr)
+        print(f"hint: {visible(error.hint)}", file=sys.stderr)
 
 
 def say(text: str) -> None:
     """A line of data for a person, on stdout."""
-    print(text)
+    print(visible(text))
 
 
 def _error(error: TokctlError) -> dict[str, Any]:
@@ -64,17 +64,17 @@ def _error(error: TokctlError) -> dict[str, Any]:
     return {
         "code": error.code,
         "kind": error.kind,
-        "message": _visible(error.message),
-        "hint": _visible(error.hint) if error.hint else None,
+        "message": visible(error.message),
+        "hint": visible(error.hint) if error.hint else None,
         "where": {"file": where.file, "row": where.row, "offset": where.offset},
     }
 
 
-def _visible(text: str) -> str:
-    """Undecodable parts of a file name shown as escapes instead of breaking the output."""
+def visible(text: str) -> str:
+    """Lone surrogates (undecodable parts of a file name) as escapes, which are their spelling in JSON too."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _write(document: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n")
+    sys.stdout.write(visible(json.dumps(document, ensure_ascii=False, allow_nan=False)) + "\n")
     sys.stdout.flush()

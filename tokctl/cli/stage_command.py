@@ -56,7 +56,13 @@ def shared_parameters(*, with_run_options: bool = True) -> list[inspect.Paramete
 
     run_options = [
         option(
-            "workers_", int | None, None, "--workers", text="Worker threads or processes (default: the cores).", min=1
+            "workers_",
+            int | None,
+            None,
+            "--workers",
+            text="Worker threads or processes (default: the cores).",
+            min=1,
+            max=1024,
         ),
         option(
             "memory_limit_",

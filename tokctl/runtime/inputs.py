@@ -16,7 +16,7 @@ from tokctl.artifacts.durable import disk_errors
 from tokctl.artifacts.framed_hash import framed_sha256
 from tokctl.artifacts.manifest import locate_manifest, read_manifest
 from tokctl.errors import ArtifactError, DataError, UsageError
-from tokctl.runtime.stage import Input, ResolvedInput, SourceFile, Stage
+from tokctl.runtime.stage import UNFINISHED, Input, ResolvedInput, SourceFile, Stage
 
 
 def resolve_inputs(
@@ -38,7 +38,7 @@ def resolve_inputs(
             )
         if len(given) > 1 and not slot.many:
             raise UsageError(f"{stage.name}: {slot.option or 'INPUT'} is given {len(given)} times, expected once")
-        items = [_resolve(slot, argument, parameters, digests) for argument in given]
+        items = [resolve_argument(slot, argument, parameters, digests) for argument in given]
         if slot.labelled:
             _check_labels(slot, items)
         if slot.is_set:
@@ -47,7 +47,8 @@ def resolve_inputs(
     return resolved
 
 
-def _resolve(slot: Input, argument: str, parameters: Mapping[str, Any], digests: DigestCache) -> ResolvedInput:
+def resolve_argument(slot: Input, argument: str, parameters: Mapping[str, Any], digests: DigestCache) -> ResolvedInput:
+    """One argument of a slot, resolved and hashed; errors as for ``resolve_inputs``."""
     label, text = "", argument
     if slot.labelled:
         label, equals, text = argument.partition("=")
@@ -63,7 +64,15 @@ def _resolve(slot: Input, argument: str, parameters: Mapping[str, Any], digests:
         content = framed_sha256("raw-files-v1", [[file.name, file.sha256]])
         return ResolvedInput(argument, spooled, (file,), content, label=label)
     path = Path(text)
-    located = locate_manifest(path) if path.is_dir() else None
+    is_directory = os.path.isdir(text)  # noqa: PTH112 (false, not an error, for a name that is too long)
+    if is_directory and UNFINISHED.search(path.resolve().name):
+        raise ArtifactError(
+            f"{path} is an unfinished output: the run that writes it has not ended, or was cut off",
+            hint="run the command that makes it again; it goes on from what is there",
+            code="unfinished-input",
+            file=text,
+        )
+    located = locate_manifest(path) if is_directory else None
     if located is not None:
         return _stage_output(slot, argument, label, *located, digests)
     if slot.expand is None:
@@ -92,10 +101,11 @@ def _stage_output(
     slot: Input, argument: str, label: str, directory: Path, under: str, digests: DigestCache
 ) -> ResolvedInput:
     manifest = read_manifest(directory)
-    if slot.accepts and manifest.stage not in slot.accepts:
+    if manifest.stage not in slot.accepts and (slot.accepts or slot.expand is not None):
+        expected = f"the output of {' or '.join(slot.accepts)}" if slot.accepts else "raw files"
         raise ArtifactError(
-            f"{directory} is the output of {manifest.stage!r}; expected the output of {' or '.join(slot.accepts)}",
-            hint=slot.help,
+            f"{directory} is the output of {manifest.stage!r}; {slot.option or 'INPUT'} takes {expected}",
+            hint=f"expected: {slot.help}",
             code="wrong-stage",
             file=str(directory),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 from collections.abc import Iterator
@@ -12,16 +13,24 @@ from tokctl.artifacts.durable import disk_errors
 from tokctl.errors import ArtifactError
 
 
+def lock_path(out: Path) -> Path:
+    """The file that is locked while ``out`` is written; one that nobody holds was left by a process that died."""
+    return out.with_name(f".{out.name}.lock")
+
+
 @contextlib.contextmanager
 def output_lock(out: Path) -> Iterator[None]:
     """Hold ``.<name>.lock`` beside ``out``; ArtifactError at once when another process holds it.
 
     The operating system drops the lock with the process, however it dies.
     """
-    path = out.with_name(f".{out.name}.lock")
+    path = lock_path(out)
     with disk_errors(path):
-        out.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            out.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        except FileNotFoundError as error:  # a directory in which nothing can be made, such as /proc
+            raise PermissionError(errno.EACCES, error.strerror, str(path)) from None
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 
+from tokctl.artifacts.canonical import MAX_SAFE_INTEGER
 from tokctl.errors import UsageError
 
 ErrorPolicy = Literal["error", "replace", "skip", "bytes"]
@@ -54,7 +55,7 @@ def parse_quantity(value: Any) -> int:
     if isinstance(value, bool):
         raise ValueError("a size is a number such as 64MB, 1GiB or 32k")
     if isinstance(value, int):
-        return value
+        return _countable(value)
     match = _SIZE.match(str(value).replace("_", ""))
     if match is None or match[2] == "i":
         raise ValueError(f"{value!r} is not a size; write a number such as 64MB, 1GiB, 32k or 32Ki")
@@ -62,7 +63,13 @@ def parse_quantity(value: Any) -> int:
     number = Decimal(match[1]) * unit
     if number != int(number):
         raise ValueError(f"{value!r} is not a whole number")
-    return int(number)
+    return _countable(int(number))
+
+
+def _countable(number: int) -> int:
+    if number > MAX_SAFE_INTEGER:
+        raise ValueError(f"{number} is beyond 2**53 - 1, the largest number that a manifest holds")
+    return number
 
 
 Quantity = Annotated[int, BeforeValidator(parse_quantity)]
@@ -100,12 +107,26 @@ def validate(model: type[StageParameters], values: Mapping[str, Any], *, origin:
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0]).replace("_", "-") if first["loc"] else "parameters"
-        message = first["msg"].removeprefix("Value error, ")
+        message = _PLAIN_WORDS.get(first["type"], first["msg"].removeprefix("Value error, "))
         hint = None
         field = fields.get(str(first["loc"][0])) if first["loc"] else None
         if field is not None and field.description:
             hint = f"{name}: {field.description}"
         raise UsageError(f"{origin}: {name}: {message}", hint=hint, code="bad-parameter") from None
+
+
+_PLAIN_WORDS = {
+    "missing": "it has to be given",
+    "tuple_type": "expected a list",
+    "string_type": "expected a string",
+    "bool_type": "expected true or false",
+    "bool_parsing": "expected true or false",
+    "int_type": "expected a whole number",
+    "int_parsing": "expected a whole number",
+    "int_from_float": "expected a whole number",
+    "decimal_parsing": "expected a number",
+    "decimal_type": "expected a number",
+}
 
 
 def affects_output(field: FieldInfo) -> bool:

@@ -102,6 +102,13 @@ def read_pipeline(file: Path, load_stage: StageLoader, *, output: Path | None = 
             file=str(file),
         )
     _known_keys(head, ("output",), f"{file} [pipeline]")
+    if not isinstance(head.get("output", ""), str) or head.get("output") == "":
+        raise UsageError(
+            f"{file} [pipeline]: output is {head['output']!r}, not the name of a directory",
+            hint='output = "out"',
+            code="bad-pipeline",
+            file=str(file),
+        )
     root = output if output is not None else file.parent / str(head.get("output", f"{file.stem}-out"))
     nodes = [_node(file, name, table, load_stage) for name, table in tables.items()]
     return Pipeline(file, root, _ordered(file, nodes))

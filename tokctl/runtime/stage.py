@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,10 @@ from tokctl.runtime.parameters import StageParameters
 
 if TYPE_CHECKING:
     from tokctl.runtime.stage_run import StageRun
+
+
+UNFINISHED = re.compile(r"\.partial-[0-9a-f]{16}$")
+"""How the name of a directory ends in which an output is being made."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +65,10 @@ class Input:
     """One input slot of a stage.
 
     ``option`` is None for the positional ``INPUT...``, else its spelling. ``accepts`` lists the stages whose output fits
-    (empty: any), and ``expand`` turns a raw argument into files (None: only stage outputs fit; see runtime.inputs).
+    and ``expand`` turns a raw argument into files (see runtime.inputs). Without ``expand`` only stage outputs fit, any of
+    them when ``accepts`` is empty; with it and without ``accepts`` only raw files do.
     ``is_set`` says that the order of the arguments doesn't matter and is sorted away; ``labelled`` takes ``NAME=PATH``.
+    ``libraries`` are the distributions that read raw files: they are in the fingerprint when the slot is given some.
     """
 
     name: str
@@ -73,6 +80,7 @@ class Input:
     expand: Callable[[str, Mapping[str, Any]], list[tuple[str, Path]]] | None = None
     is_set: bool = False
     labelled: bool = False
+    libraries: tuple[str, ...] = ()
     metavar: str | None = None
 
 

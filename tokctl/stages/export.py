@@ -10,6 +10,7 @@ from tokctl.errors import ArtifactError
 from tokctl.runtime.parameters import Quantity, StageParameters, param
 from tokctl.runtime.stage import Stage
 from tokctl.runtime.stage_run import StageRun
+from tokctl.stages.count import pattern_tables
 from tokctl.stages.tokenizer_files import load_tokenizer, tokenizer_input
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ class ExportParameters(StageParameters):
     verify_strings: Quantity = param(
         2000, help="Generated strings that are encoded by both sides, beside every token of the vocabulary.", ge=0
     )
-    seed: int = param(0, help="Seed of the generated strings.", ge=0, lt=1 << 64)
+    seed: int = param(0, help="Seed of the generated strings.", ge=0, lt=1 << 53)
 
 
 class HuggingFaceParameters(ExportParameters):
@@ -112,6 +113,7 @@ HUGGINGFACE = Stage(
     run=run_huggingface,
     headline=headline,
     libraries=("tokenizers",),
+    data_tables=pattern_tables,
     examples=("tokctl export huggingface --tokenizer tokenizers/8000 -o exported",),
 )
 
@@ -129,5 +131,6 @@ TIKTOKEN = Stage(
     run=run_tiktoken,
     headline=headline,
     libraries=("tiktoken",),
+    data_tables=pattern_tables,
     examples=("tokctl export tiktoken --tokenizer tokenizers/8000 -o exported --name mine",),
 )

@@ -33,7 +33,7 @@ class SplitParameters(ReadingParameters):
         metavar="KEY",
     )
     stratify_by: str | None = param(None, help="Take the fractions within each value of this column.", metavar="COLUMN")
-    seed: int = param(0, help="Another seed gives another split.", ge=0, lt=1 << 64)
+    seed: int = param(0, help="Another seed gives another split.", ge=0, lt=1 << 53)
     shard_bytes: Quantity = param(256_000_000, help="Text in one output shard.", ge=1, metavar="SIZE")
 
 
