@@ -13,10 +13,14 @@ from tokctl.runtime.stage import ResolvedInput, Stage
 _DOMAIN = "stage-fingerprint-v1"
 
 
-def library_versions(stage: Stage) -> dict[str, str]:
-    """Installed versions of the libraries that the stage declares, ``absent`` for one that isn't installed."""
+def library_versions(stage: Stage, inputs: Mapping[str, tuple[ResolvedInput, ...]]) -> dict[str, str]:
+    """Installed versions of the libraries that the stage and its raw inputs declare, ``absent`` for one that isn't installed."""
+    names = set(stage.libraries)
+    for slot in stage.inputs:
+        if not all(item.is_stage_output for item in inputs.get(slot.name, ())):
+            names.update(slot.libraries)
     found = {}
-    for name in sorted(stage.libraries):
+    for name in sorted(names):
         try:
             found[name] = version(name)
         except PackageNotFoundError:
@@ -35,7 +39,7 @@ def fingerprint_parts(
         "inputs": {
             slot.name: [[item.label, item.content] for item in inputs.get(slot.name, ())] for slot in stage.inputs
         },
-        "libraries": library_versions(stage),
+        "libraries": library_versions(stage, inputs),
         "data_tables": stage.data_tables(parameters) if stage.data_tables else {},
         "plugins": stage.plugin_sources(parameters) if stage.plugin_sources else {},
     }

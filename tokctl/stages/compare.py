@@ -10,6 +10,7 @@ from tokctl.errors import CheckFailed, UsageError
 from tokctl.runtime.parameters import param
 from tokctl.runtime.stage import Input, ResolvedInput, Stage
 from tokctl.runtime.stage_run import StageRun
+from tokctl.stages.count import pattern_tables
 from tokctl.stages.documents import (
     ReadingParameters,
     document_tables,
@@ -152,6 +153,7 @@ STAGE = Stage(
     headline=headline,
     check=check,
     libraries=("pyarrow", "numpy"),
+    data_tables=pattern_tables,
     examples=(
         "tokctl compare --validation split/validation --candidate a=tokenizers/8000 --candidate b=other/tokenizer.json",
     ),

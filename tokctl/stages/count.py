@@ -222,8 +222,8 @@ def headline(facts: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def data_tables(parameters: StageParameters) -> dict[str, str]:
-    """The Unicode version of the split patterns."""
+def pattern_tables(parameters: StageParameters) -> dict[str, str]:
+    """The Unicode version that split patterns are read with, unless a tokenizer's file names its own."""
     from tokctl.tokenizer.unicode_tables import DEFAULT_VERSION
 
     return {"unicode": DEFAULT_VERSION}
@@ -264,7 +264,7 @@ STAGE = Stage(
     run=run,
     headline=headline,
     check=check,
-    data_tables=data_tables,
+    data_tables=pattern_tables,
     libraries=("pyarrow",),
     examples=(
         "tokctl count split/train -o words --pattern cl100k --special '<|endoftext|>'",

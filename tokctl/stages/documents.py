@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tokctl.corpus.inputs import InputFile
     from tokctl.corpus.rejects import RejectWriter
 
+READING_LIBRARIES = ("pyarrow", "resiliparse", "fastwarc")
 DOCUMENT_STAGES = ("extract", "dedup exact", "dedup minhash", "split")
 _BATCH_ROWS = 256
 OnReject = Callable[["Reject"], None]
@@ -77,6 +78,7 @@ def documents_input(
         accepts=DOCUMENT_STAGES,
         expand=expand_files,
         is_set=is_set,
+        libraries=READING_LIBRARIES,
         metavar=None if option is None else "INPUT",
     )
 

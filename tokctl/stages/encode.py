@@ -9,6 +9,7 @@ from tokctl.errors import UsageError
 from tokctl.runtime.parameters import Quantity, param
 from tokctl.runtime.stage import Stage
 from tokctl.runtime.stage_run import StageRun
+from tokctl.stages.count import pattern_tables
 from tokctl.stages.documents import (
     OnReject,
     ReadingParameters,
@@ -217,6 +218,7 @@ STAGE = Stage(
     run=run,
     headline=headline,
     libraries=("pyarrow",),
+    data_tables=pattern_tables,
     examples=(
         "echo 'Hello world' | tokctl encode --tokenizer tokenizers/8000 -",
         "tokctl encode --tokenizer tokenizers/8000 split/train -o encoded --eos",

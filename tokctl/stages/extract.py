@@ -11,7 +11,7 @@ from tokctl.errors import MissingExtra, UsageError
 from tokctl.runtime.parameters import Quantity, param
 from tokctl.runtime.stage import Input, ResolvedInput, Stage
 from tokctl.runtime.stage_run import StageRun
-from tokctl.stages.documents import ReadingParameters, expand_files, raw_files, read_options
+from tokctl.stages.documents import READING_LIBRARIES, ReadingParameters, expand_files, raw_files, read_options
 
 
 class ExtractParameters(ReadingParameters):
@@ -154,7 +154,7 @@ STAGE = Stage(
     check=check,
     plugin_sources=plugin_sources,
     headline=headline,
-    libraries=("pyarrow", "resiliparse", "fastwarc", "trafilatura"),
+    libraries=(*READING_LIBRARIES, "trafilatura"),
     examples=(
         "tokctl extract pages/ archive.warc.gz -o documents",
         "tokctl extract wiki.jsonl.zst -o documents --text-field body.text --id-field id --language-field lang",

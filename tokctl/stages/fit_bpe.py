@@ -11,6 +11,7 @@ from tokctl.errors import DataError, UsageError
 from tokctl.runtime.parameters import Quantity, param, parse_quantity
 from tokctl.runtime.stage import Input, ResolvedInput, Stage
 from tokctl.runtime.stage_run import StageRun
+from tokctl.stages.count import count_documents, pattern_tables
 from tokctl.stages.documents import ReadingParameters, check_fit_role, documents_input, fit_role, rejects_of
 
 if TYPE_CHECKING:
@@ -161,7 +162,6 @@ def _check_memory(stage_run: StageRun, words: WordCounts | FirstSeenWords) -> No
 def _words(stage_run: StageRun) -> tuple[WordCounts | FirstSeenWords, PreTokenizer, dict[str, str] | None]:
     """Words, their pre-tokenizer, and how often each special's spelling was carved out of the corpus (decimal strings)."""
     from tokctl.corpus.word_counts import WordCounts
-    from tokctl.stages.count import count_documents
     from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
 
     parameters = stage_run.parameters
@@ -237,6 +237,7 @@ STAGE = Stage(
     run=run,
     headline=headline,
     check=check,
+    data_tables=pattern_tables,
     examples=(
         "tokctl fit bpe --counts words -o tokenizers --vocab-size 8k,32k",
         "tokctl fit bpe corpus.txt -o tokenizer --vocab-size 32k --pattern cl100k --special '<|endoftext|>'",
