@@ -66,3 +66,22 @@ def test_usage_errors_are_json_when_asked():
     document = json.loads(done.stdout)
     assert document["ok"] is False and document["command"] == "count" and document["error"]["kind"] == "usage"
     assert set(document["error"]) == {"code", "kind", "message", "hint", "where"}
+
+
+@pytest.mark.parametrize("group", [(), ("fit",), ("cache",)], ids=" ".join)
+def test_a_group_on_its_own_shows_what_can_follow(group):
+    done = tokctl(*group)
+    assert done.returncode == 2
+    assert done.stderr.startswith("Usage: tokctl") and "Commands:" in done.stderr and "error:" not in done.stderr
+
+
+def test_help_shows_defaults_forms_and_whole_examples(capsys):
+    from tokctl.cli.entry import run
+
+    assert run(["dedup", "minhash", "--help"]) == 0
+    text = capsys.readouterr().out
+    assert "--seed N" in text and "[default: 1]" in text
+    assert "Compare in Unicode's NFC. [default: yes]" in text
+    assert text.index("--threshold") < text.index("--keep") < text.index("--errors")
+    assert run(["extract", "--help"]) == 0
+    assert "--id-field id --language-field lang\n" in capsys.readouterr().out

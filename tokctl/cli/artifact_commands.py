@@ -20,7 +20,7 @@ _Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on 
 
 
 def verify_command(
-    path: Annotated[list[str], typer.Argument(help="A stage's output directory.", metavar="DIR...")],
+    path: Annotated[list[str], typer.Argument(help="A stage's output directory.", metavar="DIR")],
     as_json: _Json = False,
 ) -> int:
     """Re-hash every file of an artifact and check its manifest, its row counts and, for tokenizers, its self-test."""

@@ -98,6 +98,9 @@ def _invoke(arguments: list[str]) -> int:
     try:
         result = command.main(args=arguments, prog_name="tokctl", standalone_mode=False)
     except click_failures() as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # a group on its own: its help says what can follow
+            print(error, file=sys.stderr)
+            return UsageError.exit_code
         raise _usage(error) from None
     if result == Interrupted.exit_code:  # what the parser makes of Ctrl-C
         raise KeyboardInterrupt

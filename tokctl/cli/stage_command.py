@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -18,9 +19,7 @@ from tokctl.runtime.options import ExecutionOptions
 from tokctl.runtime.parameters import StageParameters, is_repeatable, parse_quantity, validate, without_none
 from tokctl.runtime.stage import Input, Stage
 
-_SHARED_PANEL = "Shared options"
 _Parameter = inspect.Parameter
-
 
 Runner = Callable[[Stage, Mapping[str, Any], Sequence[str], Sequence[str]], int]
 
@@ -32,8 +31,9 @@ def stage_function(stage: Stage, run: Runner | None = None) -> Callable[..., Any
     """
     names = {slot.name: _input_parameter(slot) for slot in stage.inputs}
     fields = stage.parameters.model_fields
-    own = vars(stage.parameters).get("__annotations__", {})
-    ordered = sorted(fields, key=lambda name: name not in own)  # a stage's own parameters before inherited ones
+    lineage = [vars(model).get("__annotations__", {}) for model in stage.parameters.__mro__]
+    # a stage's own parameters come first, then what it has in common with ever more other stages
+    ordered = sorted(fields, key=lambda name: next(i for i, own in enumerate(lineage) if name in own))
     options = {name: _option_parameter(name, fields[name]) for name in ordered}
 
     def command(**values: Any) -> int:
@@ -42,25 +42,27 @@ def stage_function(stage: Stage, run: Runner | None = None) -> Callable[..., Any
     signature = [*names.values(), _output_parameter(required=run is None), *options.values(), *shared_parameters()]
     command.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
     command.__annotations__ = {p.name: p.annotation for p in signature}
-    examples = "".join(f"\n\n  {line}" for line in stage.examples)
+    # \b keeps the lines of an example as they are
+    examples = "".join(f"\n\n\b\n  {line}" for line in stage.examples)
     command.__doc__ = stage.description + (f"\n\nExamples:{examples}" if examples else "")
     return command
 
 
-def shared_parameters(*, with_run_options: bool = True) -> list[inspect.Parameter]:
+def shared_parameters() -> list[inspect.Parameter]:
     """Options that every stage takes."""
 
     def option(name: str, annotation: Any, default: Any, *flags: str, text: str, **more: Any) -> inspect.Parameter:
-        info = typer.Option(*flags, help=text, rich_help_panel=_SHARED_PANEL, **more)
+        info = typer.Option(*flags, help=text, **more)
         return _Parameter(name, _Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[annotation, info])
 
-    run_options = [
+    return [
         option(
             "workers_",
             int | None,
             None,
             "--workers",
             text="Worker threads or processes (default: the cores).",
+            metavar="N",
             min=1,
             max=1024,
         ),
@@ -74,9 +76,6 @@ def shared_parameters(*, with_run_options: bool = True) -> list[inspect.Paramete
         ),
         option("force_", bool, False, "--force", text="Run even if the output is up to date."),
         option("dry_run_", bool, False, "--dry-run", text="Say what would be done, and why, without doing it."),
-    ]
-    return [
-        *(run_options if with_run_options else []),
         option("quiet_", bool, False, "--quiet", "-q", text="Only warnings and errors on stderr."),
         option("log_format_", Literal["text", "json"], "text", "--log-format", text="How stderr is written."),
         option("json_", bool, False, "--json", text="Print one JSON document on stdout."),
@@ -165,7 +164,7 @@ def _as_list(value: Any) -> list[str]:
 def _input_parameter(slot: Input) -> inspect.Parameter:
     annotation: Any = list[str] if slot.many else str
     if slot.option is None:
-        info: Any = typer.Argument(help=slot.help, metavar=slot.metavar or "INPUT...", show_default=False)
+        info: Any = typer.Argument(help=slot.help, metavar=slot.metavar or "INPUT", show_default=False)
     else:
         info = typer.Option(slot.option, help=slot.help, metavar=slot.metavar or "PATH", show_default=False)
     if not slot.required:
@@ -199,15 +198,11 @@ def _option_parameter(name: str, field: FieldInfo) -> inspect.Parameter:
     if repeatable:
         item = without_none(get_args(inner)[0])
         annotation = list[item if get_origin(item) is Literal else str]  # type: ignore[misc]
-    shown = (
-        ""
-        if field.default in (None, (), False, True) or field.is_required()
-        else f" [default: {_shown(field.default)}]"
-    )
+    has_default = not (field.is_required() or field.default is None or field.default is False or field.default == ())
     info = typer.Option(
         *flags,
-        help=(field.description or "") + shown,
-        metavar=extra.get("metavar"),
+        help=(field.description or "") + (f" [default: {_shown(field.default)}]" if has_default else ""),
+        metavar=extra.get("metavar") or ("N" if inner in (int, Decimal) else None),
         show_default=False,
     )
     if field.is_required():
@@ -216,6 +211,8 @@ def _option_parameter(name: str, field: FieldInfo) -> inspect.Parameter:
 
 
 def _shown(default: Any) -> str:
+    if default is True:
+        return "yes"
     if isinstance(default, int) and default >= 1 << 20:
         for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("MB", 10**6)):
             if default % size == 0:

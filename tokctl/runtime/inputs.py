@@ -78,7 +78,7 @@ def resolve_argument(slot: Input, argument: str, parameters: Mapping[str, Any], 
     if slot.expand is None:
         if not path.exists():
             raise ArtifactError(
-                f"{path} doesn't exist", hint=f"expected {slot.help}", code="missing-input", file=str(path)
+                f"{path} doesn't exist", hint=f"expected: {slot.help}", code="missing-input", file=str(path)
             )
         read_manifest(path)  # raises, saying what is wrong with it
         raise ArtifactError(f"{path} is not a stage output", code="no-manifest", file=str(path))

@@ -242,7 +242,7 @@ STAGE = Stage(
         documents_input("Shard directories (for example SPLIT/train) or raw files.", required=False),
         Input(
             "weighted",
-            'JSONL rows {"text"|"hex", "count"}',
+            'Texts that occur "count" times: JSONL rows {"text" or "hex", "count"}.',
             option="--weighted",
             required=False,
             many=True,
@@ -252,7 +252,7 @@ STAGE = Stage(
         ),
         Input(
             "counts",
-            "counts to add up with --merge",
+            "Counts to add up with --merge (repeatable).",
             option="--counts",
             required=False,
             many=True,

@@ -54,8 +54,8 @@ class FitBPEParameters(ReadingParameters):
         (), help="A special token (repeatable); its spelling in the corpus is carved out.", metavar="NAME"
     )
     special_layout: Literal["first", "after-bytes", "last"] = param("first", help="Where the specials' ids are.")
-    bos: str | None = param(None, help="The special that begins a text under --bos.", metavar="NAME")
-    eos: str | None = param(None, help="The special that ends a text under --eos.", metavar="NAME")
+    bos: str | None = param(None, help="The special that encode --bos puts before a text.", metavar="NAME")
+    eos: str | None = param(None, help="The special that encode --eos puts behind a text.", metavar="NAME")
     min_frequency: Quantity = param(2, help="A pair that is rarer isn't merged.", ge=0)
     max_token_bytes: Quantity | None = param(None, help="No token is longer (inclusive).", ge=1)
     on_short: Literal["error", "warn"] = param("error", help="When the corpus can't fill the vocabulary.")
@@ -64,7 +64,10 @@ class FitBPEParameters(ReadingParameters):
 def check(parameters: Any, inputs: Mapping[str, tuple[ResolvedInput, ...]]) -> None:
     """What has to be known before anything is read."""
     from tokctl.tokenizer.layout import check_ends, plan
+    from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
 
+    if parameters.pattern is not None:
+        PreTokenizer.from_pattern(parameters.pattern)
     counts, documents = inputs["counts"], inputs["input"]
     if bool(counts) == bool(documents):
         raise UsageError(
@@ -227,7 +230,7 @@ STAGE = Stage(
         ),
         Input(
             "counts",
-            "word counts: the output of 'count'",
+            "Word counts: the output of 'count'.",
             option="--counts",
             required=False,
             accepts=("count",),

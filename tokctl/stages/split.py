@@ -154,7 +154,7 @@ STAGE = Stage(
         documents_input("Shard directories or raw files."),
         Input(
             "clusters",
-            "a dedup output whose clusters join groups",
+            "A dedup output whose clusters join groups (repeatable).",
             option="--clusters",
             required=False,
             many=True,
