@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from tokctl.artifacts.digests import sha256_file
-from tokctl.artifacts.durable import disk_errors
+from tokctl.artifacts.durable import disk_errors, fault_point
 from tokctl.artifacts.manifest import OutputFile
 from tokctl.runtime.options import ExecutionOptions
 from tokctl.runtime.parameters import StageParameters
@@ -65,6 +65,7 @@ class StageRun:
 
     def add_output(self, name: str, *, rows: int | None = None, sha256: str | None = None) -> None:
         """Declare ``directory/name`` finished: it is listed in the manifest, hashed unless its ``sha256`` is given."""
+        fault_point("part-write")
         path = self.directory / name
         self._outputs[name] = OutputFile(name, sha256 or sha256_file(path), path.stat().st_size, rows)
 
