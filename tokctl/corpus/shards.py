@@ -7,6 +7,7 @@ which stages have in their fingerprint.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from tokctl.artifacts.durable import disk_errors
+from tokctl.artifacts.durable import disk_errors, fault_point
 from tokctl.errors import ArtifactError
 
 TARGET_BYTES = 256 << 20
@@ -134,6 +135,7 @@ class _PartFile:
     def write(self, table: pa.Table) -> None:
         with disk_errors(self._path):
             self._writer.write_table(table, row_group_size=max(table.num_rows, 1))
+            fault_point("part-write")
         self._rows += table.num_rows
 
     def close(self) -> ShardPart:
@@ -224,24 +226,30 @@ def read_shards(directory: Path, columns: Sequence[str] | None = None) -> Iterat
 
 def read_part(path: Path, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
     """The rows of one part, a batch a row group; errors as for ``read_shards``."""
+    with part_errors(path), pq.ParquetFile(path, pre_buffer=False) as parquet:
+        missing = sorted(set(columns or ()) - set(parquet.schema_arrow.names))
+        if missing:
+            raise ArtifactError(
+                f"{path} has no column {missing[0]!r}",
+                hint=f"columns found: {', '.join(parquet.schema_arrow.names)}", code="no-column", file=str(path),
+            )  # fmt: skip
+        for group in range(parquet.num_row_groups):
+            table = parquet.read_row_group(group, columns=None if columns is None else list(columns), use_threads=False)
+            batches = (
+                table.select(list(columns)).combine_chunks().to_batches()
+                if columns
+                else table.combine_chunks().to_batches()
+            )
+            yield from batches
+
+
+@contextlib.contextmanager
+def part_errors(path: Path) -> Iterator[None]:
+    """Turn what Arrow says of a broken or missing part into an ArtifactError."""
     try:
-        with pq.ParquetFile(path, pre_buffer=False) as parquet:
-            missing = sorted(set(columns or ()) - set(parquet.schema_arrow.names))
-            if missing:
-                raise ArtifactError(
-                    f"{path} has no column {missing[0]!r}",
-                    hint=f"columns found: {', '.join(parquet.schema_arrow.names)}", code="no-column", file=str(path),
-                )  # fmt: skip
-            for group in range(parquet.num_row_groups):
-                table = parquet.read_row_group(
-                    group, columns=None if columns is None else list(columns), use_threads=False
-                )
-                batches = (
-                    table.select(list(columns)).combine_chunks().to_batches()
-                    if columns
-                    else table.combine_chunks().to_batches()
-                )
-                yield from batches
+        yield
+    except pa.ArrowCancelled:
+        raise KeyboardInterrupt from None
     except (pa.ArrowException, OSError) as error:
         raise ArtifactError(
             f"{path} can't be read: {(str(error).splitlines() or ['?'])[0]}",

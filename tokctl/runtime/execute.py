@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from tokctl.runtime import run_record
 from tokctl.runtime.fingerprint import fingerprint, fingerprint_parts
 from tokctl.runtime.inputs import resolve_inputs
 from tokctl.runtime.options import ExecutionOptions
-from tokctl.runtime.output_lock import output_lock
+from tokctl.runtime.output_lock import lock_path, output_lock
 from tokctl.runtime.parameters import StageParameters, canonical_parameters
 from tokctl.runtime.stage import ResolvedInput, Stage
 from tokctl.runtime.stage_run import WORK_DIRECTORY, StageRun
@@ -147,6 +148,8 @@ def execute(
     try:
         plan = plan_stage(stage, parameters, arguments, out, digests)
         state, found = plan.standing()
+        if state == "current" and not options.dry_run:
+            _remove_leftovers(plan)
         if options.dry_run or (state == "current" and not options.force):
             manifest = found if state == "current" else None
             changes = tuple(plan.changes()) if state == "stale" else ()
@@ -167,7 +170,7 @@ def _perform(plan: Plan, options: ExecutionOptions, digests: DigestCache) -> tup
     clock = run_record.RunClock()
     partial = plan.partial
     with disk_errors(partial):
-        for stale in plan.out.parent.glob(f"{_glob_escape(plan.out.name)}.partial-*"):
+        for stale in (*plan.out.parent.glob(f"{_glob_escape(plan.out.name)}.partial-*"), *_retired(plan.out)):
             if stale != partial or options.force:
                 shutil.rmtree(stale)
         _reset(partial)
@@ -208,6 +211,20 @@ def _perform(plan: Plan, options: ExecutionOptions, digests: DigestCache) -> tup
     for output in manifest.outputs:
         digests.remember(plan.out / output.path, output.sha256)
     return manifest, run.measurements
+
+
+def _remove_leftovers(plan: Plan) -> None:
+    """Remove what a run that died right after its commit left: the directory that its output has replaced, its lock."""
+    leftovers = [path for path in (plan.partial, *_retired(plan.out)) if path.exists()]
+    if not leftovers and not lock_path(plan.out).exists():
+        return
+    with contextlib.suppress(ArtifactError), output_lock(plan.out):  # in use: that run isn't dead
+        for path in leftovers:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _retired(out: Path) -> list[Path]:
+    return list(out.parent.glob(f".{_glob_escape(out.name)}.retired-*"))
 
 
 def _reset(partial: Path) -> None:
