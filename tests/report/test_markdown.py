@@ -43,7 +43,11 @@ def test_tables_by_hand():
         ("language=de", "1", "2.0000", "1.0000"),
         ("language=en", "1", "2.0000", "1.0000"),
     )
-    assert [row[:3] for row in gate_table(result()).rows] == [("passed", "a|b", "short"), ("passed", "a|b", "lossless")]
+    assert by_slice(result(), "amplification.micro").columns == ("slice", "documents", "a|b")
+    assert gate_table(result()).rows == (
+        ("passed", "a|b", "short", "4", "< 20", ""),
+        ("passed", "a|b", "lossless", "1.0000", "= 1", ""),
+    )
     assert [number(v) for v in (None, 1234567, 0.5, 1234.56789)] == ["–", "1,234,567", "0.5000", "1,234.5679"]
 
 
@@ -53,6 +57,7 @@ def test_markdown_by_eye():
         "## Tokenizer comparison\n\n2 validation documents, baseline one; passed: all 2 gate checks\n"
     )
     assert "| a\\|b | 4,096 | 4 | 2.0000 |" in text
+    assert "### Bytes per token by slice" in text
     assert "| language=de | 1 | 2.0000 | 1.0000 |" in text
 
 
@@ -77,6 +82,11 @@ def test_what_looks_like_markup_is_text():
     text = markdown(result(languages=("<script>", "*x*\n`y`")))
     assert "language=&lt;script\\>" in text
     assert "language=\\*x\\* \\`y\\`" in text
+
+
+def test_a_relative_limit_names_what_it_is_relative_to():
+    gate = '[[gate]]\nmetric = "tokens.total"\nop = "<="\nlimit = 0.8\nrelative_to = "one"'
+    assert gate_table(result(gates=read_gates(gate))).rows[0][4] == "≤ 0.8 of one"
 
 
 def test_no_gates_no_gate_table():

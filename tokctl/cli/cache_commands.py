@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 import time
 from typing import Annotated
 
@@ -28,6 +29,12 @@ def warm_command(as_json: _Json = False) -> int:
     """Compile every kernel now, so that later commands start at once."""
     from tokctl.stages.warm import warm_kernels
 
+    if not as_json:
+        print(
+            "compiling the kernels that this machine has not compiled yet: all of them take a minute or two",
+            file=sys.stderr,
+            flush=True,
+        )
     started = time.perf_counter()
     n_kernels = warm_kernels()
     seconds = time.perf_counter() - started

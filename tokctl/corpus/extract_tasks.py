@@ -111,7 +111,7 @@ def assemble(
 ) -> Assembled:
     """Write the shards and ``rejects.parquet`` of finished tasks, given in order, into the directory ``out``.
 
-    ``on_step`` is told how many tasks are done. Raises DataError when the disk is full.
+    ``on_step`` is told how many tasks are done. Raises ArtifactError when the disk is full.
     """
     schema = document_schema(options.errors)
     register = IdRegister()

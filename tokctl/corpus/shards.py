@@ -42,7 +42,7 @@ class ShardPart:
 class ShardWriter:
     """Writes rows into ``directory/part-00000.parquet ...``; a directory of no rows has one empty part.
 
-    Use as a context manager, or call ``close``, which returns the parts. Raises DataError when the disk is full.
+    Use as a context manager, or call ``close``, which returns the parts. Raises ArtifactError when the disk is full.
     """
 
     def __init__(self, directory: Path, schema: pa.Schema, target_bytes: int = TARGET_BYTES) -> None:

@@ -12,11 +12,16 @@ HEADINGS = {
     "bytes_per_token.micro": "bytes/token",
     "code_points_per_token.micro": "code points/token",
     "single_byte_share.micro": "single bytes",
-    "tokens_per_document.p50": "p50",
-    "tokens_per_document.p95": "p95",
-    "tokens_per_document.max": "max",
+    "tokens_per_document.p50": "p50 tokens",
+    "tokens_per_document.p95": "p95 tokens",
+    "tokens_per_document.max": "max tokens",
     "round_trip.documents": "round trip",
     "amplification.micro": "vs baseline",
+}
+_AMPLIFICATION = "amplification.micro"
+_SLICE_TITLES = {
+    "bytes_per_token.micro": "Bytes per token by slice",
+    _AMPLIFICATION: "Tokens over the baseline's by slice",
 }
 
 
@@ -38,8 +43,10 @@ def overview(comparison: Mapping[str, Any]) -> Table:
 
 
 def by_slice(comparison: Mapping[str, Any], metric: str) -> Table:
-    """One row a slice, one column a candidate: ``metric`` in every slice."""
+    """One row a slice, one column a candidate: ``metric`` in every slice; the baseline isn't measured against itself."""
     names = [entry["name"] for entry in comparison["candidates"]]
+    if metric == _AMPLIFICATION:
+        names = [name for name in names if name != comparison["baseline"]]
     cells: dict[str, dict[str, str]] = {}
     documents: dict[str, int] = {}
     for row in comparison["metrics"]:
@@ -47,7 +54,8 @@ def by_slice(comparison: Mapping[str, Any], metric: str) -> Table:
             cells.setdefault(row["slice"], {})[row["candidate"]] = number(row["value"])
             documents[row["slice"]] = row["n_documents"]
     rows = tuple((s, f"{documents[s]:,}", *(cells[s][name] for name in names)) for s in cells)
-    return Table(f"{metric} by slice", ("slice", "documents", *names), rows, (False, *[True] * (len(names) + 1)))
+    title = _SLICE_TITLES.get(metric, f"{metric} by slice")
+    return Table(title, ("slice", "documents", *names), rows, (False, *[True] * (len(names) + 1)))
 
 
 def gate_table(comparison: Mapping[str, Any]) -> Table:
@@ -60,11 +68,19 @@ def gate_table(comparison: Mapping[str, Any]) -> Table:
             gate["candidate"],
             gate["id"],
             number(gate["value"]),
+            _limit(gate),
             gate["reason"] or "",
         )
         for gate in gates
     )
-    return Table("Gates", ("status", "candidate", "gate", "value", "reason"), rows, (False, False, False, True, False))
+    columns = ("status", "candidate", "gate", "value", "limit", "reason")
+    return Table("Gates", columns, rows, (False, False, False, True, True, False))
+
+
+def _limit(gate: Mapping[str, Any]) -> str:
+    sign = {"<=": "≤", ">=": "≥", "==": "="}.get(gate["op"], gate["op"])
+    limit = f"{sign} {gate['limit']:,}"
+    return f"{limit} of {gate['relative_to']}" if gate["relative_to"] else limit
 
 
 def _table(title: str, rows: Sequence[Mapping[str, Any]], metrics: Sequence[str], lead: Any) -> Table:
