@@ -73,8 +73,8 @@ class Segments(NamedTuple):
     n_ids: np.ndarray
 
 
-def workspace(cache_slots: int = 1 << 18) -> Workspace:
-    """An empty workspace; ``cache_slots`` is a power of two. The default takes at most 18 MB and holds 150,000 words."""
+def workspace(cache_slots: int = 1 << 19) -> Workspace:
+    """An empty workspace; ``cache_slots`` is a power of two. The default takes at most 36 MB and holds 290,000 words."""
     max_words = cache_slots * 9 // 16
     return Workspace(
         np.zeros(4 * cache_slots, np.uint64),
