@@ -88,7 +88,7 @@ def test_binary_text(corpus, tmp_path):
     found = pa.Table.from_batches(read_shards(tmp_path / "a/shards"))
     assert found.schema == document_schema("bytes")
     assert b"\xff" in found.column("text").to_pylist()
-    assert made.n_invalid == 2
+    assert made.report.n_ill_formed == 2
 
 
 def test_an_empty_corpus(tmp_path):

@@ -36,20 +36,20 @@ def test_policies():
             check_utf8(data, errors)
         assert (error.value.offset, error.value.found, error.value.code) == (3, b"\xff", "invalid-utf8")
     # three ill-formed sequences; the U+FFFD that was there is none
-    assert check_utf8(data, "replace") == ("äx\ufffd\ufffdy\ufffd\ufffd".encode(), 3)
-    assert check_utf8(data, "bytes") == (data, 3)
+    assert check_utf8(data, "replace") == ("äx\ufffd\ufffdy\ufffd\ufffd".encode(), 3, 3)
+    assert check_utf8(data, "bytes") == (data, 3, 3)
     valid = "naïve".encode()
     assert check_utf8(valid, "error").text is valid
 
 
 def test_other_encodings():
-    assert decode("Grüße".encode("cp1252"), "cp1252", "error") == ("Grüße".encode(), 0)
-    assert decode(b"a\x81b", "cp1252", "bytes") == ("a\ufffdb".encode(), 1)
+    assert decode("Grüße".encode("cp1252"), "cp1252", "error") == ("Grüße".encode(), 0, None)
+    assert decode(b"a\x81b", "cp1252", "bytes") == ("a\ufffdb".encode(), 1, 1)
     with pytest.raises(Undecodable) as error:
         decode(b"a\x81b", "cp1252", "error")
     assert (error.value.code, error.value.offset) == ("invalid-encoding", 1)
     assert decode("x".encode("utf-16-le") + b"\x00", "utf-16-le", "replace").n_invalid == 1
-    assert decode(b"a\xff", "UTF8", "replace") == ("a\ufffd".encode(), 1)
+    assert decode(b"a\xff", "UTF8", "replace") == ("a\ufffd".encode(), 1, 1)
 
 
 def test_marks():

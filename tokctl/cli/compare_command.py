@@ -20,8 +20,11 @@ def _compare(stage: Stage, values: Mapping[str, Any], inputs: Sequence[str], opt
         out = Path(values["output_"] or Path(scratch) / "comparison")
         outcome = run_stage(stage, values, inputs, options, out)
         if values["dry_run_"]:
-            for line in describe(outcome, dry_run=True):
-                envelope.say(line)
+            if values["json_"]:
+                envelope.emit("compare", outcome.to_json())
+            else:
+                for line in describe(outcome, dry_run=True):
+                    envelope.say(line)
             return 0
         document = json.loads((out / "comparison.json").read_text(encoding="utf-8"))
     error = None if document["passed"] else failure(document)

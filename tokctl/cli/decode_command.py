@@ -26,19 +26,19 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
 ) -> int:
     """Decode rows of ids (JSON lines, as encode writes them) and write the raw bytes, one document after the other."""
-    from tokctl.tokenizer.formats import load
+    from tokctl.stages.tokenizer_files import open_tokenizer
 
-    loaded = load(tokenizer)
+    loaded = open_tokenizer(tokenizer)
     results: list[dict[str, Any]] = []
-    for row, (doc_id, ids) in enumerate(_rows(file)):
+    for row, doc_id, ids in _rows(file):
         try:
             data = loaded.decode_bytes(ids)
             if text_errors != "bytes":
                 data = loaded.decode(ids, errors=text_errors).encode()
         except TokctlError as error:
             raise DataError(
-                f"row {row}: {error.message}",
-                hint=error.hint,
+                f"{file}: row {row}: {error.message}",
+                hint="choose --errors bytes or replace" if error.code == "invalid-utf8" else error.hint or _EXPECTED,
                 code=error.code,
                 file=file,
                 row=row,
@@ -61,7 +61,8 @@ def _shown(data: bytes) -> dict[str, str]:
         return {"hex": data.hex()}
 
 
-def _rows(file: str) -> Iterator[tuple[str | None, list[int]]]:
+def _rows(file: str) -> Iterator[tuple[int, Any, list[int]]]:
+    """(line number from 0, doc_id, ids); blank lines are no rows."""
     if file == "-":
         yield from _parse(sys.stdin.buffer, "-")
         return
@@ -69,19 +70,25 @@ def _rows(file: str) -> Iterator[tuple[str | None, list[int]]]:
         with Path(file).open("rb") as stream:
             yield from _parse(stream, file)
     except OSError as error:
-        raise DataError(f"can't read {file}: {error.strerror}", code="unreadable", file=file) from None
+        raise DataError(
+            f"can't read {file}: {error.strerror}", hint="name a file of rows, or -", code="unreadable", file=file
+        ) from None
 
 
-def _parse(stream: BinaryIO, file: str) -> Iterator[tuple[str | None, list[int]]]:
+_EXPECTED = 'expected rows such as {"doc_id": "a", "ids": [1, 2]}'
+
+
+def _parse(stream: BinaryIO, file: str) -> Iterator[tuple[int, Any, list[int]]]:
     for row, line in enumerate(stream):
         if not line.strip():
             continue
         try:
             value = json.loads(line)
         except (ValueError, RecursionError) as error:
+            why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error).partition(";")[0]
             raise DataError(
-                f"{file}: row {row} is not JSON: {error}",
-                hint='expected rows such as {"doc_id": "a", "ids": [1, 2]}',
+                f"{file}: row {row} is not JSON: {why}",
+                hint=_EXPECTED,
                 code="invalid-json",
                 file=file,
                 row=row,
@@ -90,9 +97,9 @@ def _parse(stream: BinaryIO, file: str) -> Iterator[tuple[str | None, list[int]]
         if not isinstance(ids, list) or not all(type(i) is int for i in ids):
             raise DataError(
                 f"{file}: row {row} has no list of integers under 'ids'",
-                hint='expected rows such as {"doc_id": "a", "ids": [1, 2]}',
+                hint=_EXPECTED,
                 code="no-ids",
                 file=file,
                 row=row,
             )
-        yield (value.get("doc_id") if isinstance(value, dict) else None), ids
+        yield row, (value.get("doc_id") if isinstance(value, dict) else None), ids

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tokctl.artifacts.digests import DigestCache
 from tokctl.cli import envelope
@@ -17,6 +17,9 @@ from tokctl.runtime.stage import Stage
 from tokctl.runtime.stage_run import StageRun
 from tokctl.stages.encode import STAGE, encoded_batches
 from tokctl.stages.tokenizer_files import load_tokenizer
+
+if TYPE_CHECKING:
+    from tokctl.corpus.documents import Reject
 
 
 def _encode(stage: Stage, values: Mapping[str, Any], inputs: Sequence[str], options: Sequence[str]) -> int:
@@ -31,24 +34,31 @@ def _encode(stage: Stage, values: Mapping[str, Any], inputs: Sequence[str], opti
                 envelope.say(line)
         return 0
     with tempfile.TemporaryDirectory(prefix="tokctl-encode-") as scratch:
-        rows = _rows(stage, values, inputs, options, Path(scratch))
+        rejects: list[Reject] = []
+        rows = _rows(stage, values, inputs, options, Path(scratch), rejects)
         if values["json_"]:
-            envelope.emit(stage.name, {"rows": list(rows)})
+            envelope.emit(stage.name, {"rows": list(rows), "rejected": [asdict(reject) for reject in rejects]})
         else:
             for row in rows:
-                sys.stdout.write(json.dumps(row, ensure_ascii=False) + "\n")
+                envelope.say(json.dumps(row, ensure_ascii=False))
     return 0
 
 
 def _rows(
-    stage: Stage, values: Mapping[str, Any], inputs: Sequence[str], options: Sequence[str], scratch: Path
+    stage: Stage,
+    values: Mapping[str, Any],
+    inputs: Sequence[str],
+    options: Sequence[str],
+    scratch: Path,
+    rejects: list[Reject],
 ) -> Iterator[dict[str, Any]]:
-    """``{"doc_id", "ids", "offsets"?}`` of each document."""
+    """``{"doc_id", "ids", "offsets"?}`` of each document. A reject is an error here, unless ``--errors skip`` asks for it."""
     parameters = parameters_of(stage, values, options)
     resolved = resolve_inputs(stage, arguments_of(values, inputs), parameters.model_dump(), DigestCache())
     run = StageRun(parameters, resolved, scratch, execution_options({**values, "quiet_": True}))
     (item,) = resolved["tokenizer"]
-    for batch in encoded_batches(run, load_tokenizer(item), None):
+    on_reject = rejects.append if parameters.errors == "skip" else None  # type: ignore[attr-defined]
+    for batch in encoded_batches(run, load_tokenizer(item), on_reject):
         ids, bounds = batch.ids.tolist(), batch.bounds.tolist()
         starts = stops = None
         if batch.detail is not None:

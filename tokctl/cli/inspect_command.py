@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated, Any
 
@@ -20,11 +21,11 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
 ) -> int:
     """Show what happens to one text: its words with offsets, each merge, the ids, their bytes and the special mask."""
-    from tokctl.tokenizer.formats import load
+    from tokctl.stages.tokenizer_files import open_tokenizer
     from tokctl.tokenizer.inspect import inspect
 
-    data = sys.stdin.buffer.read() if text == "-" else text.encode("utf-8", "surrogateescape")
-    result = inspect(load(tokenizer), data, allowed_special=tuple(allow_special or ()))
+    data = sys.stdin.buffer.read() if text == "-" else os.fsencode(text)
+    result = inspect(open_tokenizer(tokenizer), data, allowed_special=tuple(allow_special or ()))
     if as_json:
         envelope.emit("inspect", result)
     else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -18,6 +19,7 @@ from tokctl.corpus.documents import REJECT_SCHEMA, Reject
 from tokctl.corpus.ingest import document_groups, document_schema, read_records, to_arrow
 from tokctl.corpus.inputs import InputFile
 from tokctl.corpus.read_options import ReadOptions
+from tokctl.corpus.reading_report import ReadingReport
 from tokctl.corpus.rejects import FILE_NAME as REJECTS_NAME
 from tokctl.corpus.rejects import RejectWriter, reject_batch
 from tokctl.corpus.shards import TARGET_BYTES, ShardPart, ShardWriter
@@ -44,7 +46,7 @@ class Assembled:
     parts: tuple[ShardPart, ...]
     n_documents: int
     n_rejects: int
-    n_invalid: int
+    report: ReadingReport
     rejects_by_reason: dict[str, int]
 
 
@@ -64,13 +66,14 @@ def plan_tasks(files: Sequence[InputFile], sizes: Sequence[int], options: ReadOp
     return tasks
 
 
-def read_task(task: ReadTask, directory: Path) -> dict[str, int]:
-    """Read the task's files into ``directory``; returns n_documents, n_rejects and n_invalid (ill-formed sequences mended).
+def read_task(task: ReadTask, directory: Path) -> dict[str, Any]:
+    """Read the task's files into ``directory``; returns ``n_documents`` and the members of a ReadingReport.
 
     Raises DataError as the readers do.
     """
     schema = _spill_schema(task.options)
-    counts = {"n_documents": 0, "n_rejects": 0, "n_invalid": 0}
+    n_documents = 0
+    report = ReadingReport()
     options = pa.ipc.IpcWriteOptions(compression="lz4")
     with (
         disk_errors(directory),
@@ -84,7 +87,6 @@ def read_task(task: ReadTask, directory: Path) -> dict[str, int]:
         def flush() -> None:
             if dropped:
                 rejects.write_batch(reject_batch(dropped))
-                counts["n_rejects"] += len(dropped)
                 dropped.clear()
 
         def drop(reject: Reject) -> None:
@@ -92,17 +94,16 @@ def read_task(task: ReadTask, directory: Path) -> dict[str, int]:
             if len(dropped) >= _REJECT_BATCH:
                 flush()
 
-        for group in document_groups(read_records(task.files, task.options), drop):
+        for group in document_groups(read_records(task.files, task.options), drop, report):
             documents.write_batch(to_arrow(group, schema, None))
-            counts["n_documents"] += len(group)
-            counts["n_invalid"] += sum(document.n_invalid for document in group)
+            n_documents += len(group)
         flush()
-    return counts
+    return {"n_documents": n_documents, **report.to_json()}
 
 
 def assemble(
     directories: Iterable[Path],
-    results: Iterable[dict[str, int]],
+    results: Iterable[dict[str, Any]],
     out: Path,
     options: ReadOptions,
     *,
@@ -115,7 +116,8 @@ def assemble(
     """
     schema = document_schema(options.errors)
     register = IdRegister()
-    n_documents = n_invalid = 0
+    report = ReadingReport()
+    n_documents = 0
     with ShardWriter(out, schema, target_bytes) as shards, RejectWriter(out / REJECTS_NAME) as rejects:
         for done, (directory, result) in enumerate(zip(directories, results, strict=True), 1):
             with pa.memory_map(str(directory / _DOCUMENTS)) as source, pa.ipc.open_stream(source) as reader:
@@ -124,11 +126,11 @@ def assemble(
                     n_documents += batch.num_rows
             with pa.memory_map(str(directory / _REJECTS)) as source, pa.ipc.open_stream(source) as reader:
                 rejects.add_batches(reader)
-            n_invalid += result["n_invalid"]
+            report.add({name: value for name, value in result.items() if name != "n_documents"})
             if on_step is not None:
                 on_step(done)
         parts = tuple(shards.close())
-    return Assembled(parts, n_documents, rejects.n_rejects, n_invalid, dict(sorted(rejects.reasons.items())))
+    return Assembled(parts, n_documents, rejects.n_rejects, report, dict(sorted(rejects.reasons.items())))
 
 
 def _spill_schema(options: ReadOptions) -> pa.Schema:

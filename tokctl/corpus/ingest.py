@@ -25,6 +25,7 @@ from tokctl.corpus.inputs import InputFile
 from tokctl.corpus.read_options import ReadOptions
 from tokctl.corpus.readers import READERS
 from tokctl.corpus.readers.text import undecodable
+from tokctl.corpus.reading_report import ReadingReport
 from tokctl.corpus.records import Document, Page, Record, reject
 from tokctl.corpus.text_encoding import Undecodable
 from tokctl.errors import DataError, UsageError
@@ -145,7 +146,13 @@ def _extracted(page: Page, result: Extracted | NotExtracted, options: ReadOption
     tag = language_tags.html_language(result.language)
     if page.takes_html_language and tag is not None:
         language = tag, "html-lang"
-    return document._replace(text=result.text, language=language, meta=meta, n_invalid=result.n_invalid)
+    return document._replace(
+        text=result.text,
+        language=language,
+        meta=meta,
+        n_invalid=result.n_invalid,
+        first_invalid=result.first_invalid,
+    )
 
 
 def iter_batches(
@@ -154,11 +161,12 @@ def iter_batches(
     columns: Sequence[str] = ("text",),
     *,
     on_reject: OnReject | None = None,
+    report: ReadingReport | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The documents of raw files as Arrow batches of bounded size (about 8 MiB, or one document) with ``columns``.
 
     ``columns`` are names of DOCUMENT_SCHEMA. ``text`` is large_string, large_binary under ``errors="bytes"``. Each reject goes to
-    ``on_reject``; without one it is raised as a DataError, so that nothing is lost silently.
+    ``on_reject``; without one it is raised as a DataError, so that nothing is lost silently. ``report`` is told what was mended.
     """
     schema = document_schema(options.errors)
     unknown = sorted(set(columns) - set(schema.names))
@@ -166,20 +174,26 @@ def iter_batches(
         raise UsageError(f"documents have no column {unknown[0]!r}", hint=f"there are {', '.join(schema.names)}")
     register = IdRegister() if "doc_id" in columns else None
     wanted = pa.schema([schema.field(name) for name in columns])
-    for group in document_groups(read_records(files, options), on_reject):
+    for group in document_groups(read_records(files, options), on_reject, report):
         yield to_arrow(group, wanted, register)
 
 
-def document_groups(records: Iterable[Document | Reject], on_reject: OnReject | None) -> Iterator[list[Document]]:
+def document_groups(
+    records: Iterable[Document | Reject], on_reject: OnReject | None, report: ReadingReport | None = None
+) -> Iterator[list[Document]]:
     """The documents among ``records`` in lists of about 8 MiB of text; rejects go to ``on_reject`` or are raised."""
+    report = ReadingReport() if report is None else report
     group: list[Document] = []
     size = 0
     for record in records:
         if isinstance(record, Reject):
             if on_reject is None:
                 raise reject_error(record)
+            report.add_reject(record)
             on_reject(record)
             continue
+        if record.n_invalid:
+            report.add_mended(record)
         group.append(record)
         size += len(record.text)
         if size >= _BATCH_BYTES or len(group) >= _BATCH_ROWS:
@@ -193,6 +207,7 @@ def reject_error(record: Reject) -> DataError:
     """A reject as an error, for callers that can't drop a document."""
     return DataError(
         f"{record.source}/{record.uri}: {record.evidence}",
+        hint="mend the input, leave such records out with --errors skip, or have them listed by writing to a directory (-o)",
         code=record.reason, file=f"{record.source}/{record.uri}", row=record.row, offset=record.offset,
     )  # fmt: skip
 

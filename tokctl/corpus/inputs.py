@@ -66,6 +66,10 @@ def distinct(files: Iterable[InputFile]) -> list[InputFile]:
     seen: dict[str, InputFile] = {}
     for file in files:
         first = seen.setdefault(file.name, file)
+        if file.uri == STDIN and first is not file and first.path != file.path:
+            raise UsageError(
+                "standard input is named twice, and can be read once", hint="name - once", code="ambiguous-input"
+            )
         if first.path != file.path and not _same_path(first.path, file.path):
             raise UsageError(
                 f"{first.path} and {file.path} would both be {file.name!r} in the corpus",
@@ -83,18 +87,20 @@ def expand_input(argument: str, source: str | None = None, depth: int = 0) -> li
         )
     if argument == STDIN:
         return [InputFile(source or "stdin", STDIN, STDIN)]
-    if argument.startswith("@") and not Path(argument).exists():
+    if argument.startswith("@") and not _exists(argument):
         return _expand_list(Path(argument[1:]), source, depth)
     named = _NAMED.fullmatch(argument)
-    if named is not None and not Path(argument).exists():
+    if named is not None and not _exists(argument):
         return expand_input(named[2], source or named[1], depth)
     path = Path(argument)
-    if path.is_dir():
+    if not _exists(argument):
+        pass  # perhaps a pattern
+    elif path.is_dir():
         name = source or _clean(path.resolve().name) or "root"
         return [InputFile(name, _uri(relative), os.path.join(argument, relative)) for relative in _walk(argument)]  # noqa: PTH118
-    if path.is_file():
+    elif path.is_file():
         return [InputFile(source or _stem(path.name), _uri(path.name), argument)]
-    if path.exists():
+    else:
         raise UsageError(
             f"the input {argument} is neither a file nor a directory",
             hint="what comes out of a pipe is read from standard input: name it -",
@@ -106,7 +112,12 @@ def expand_input(argument: str, source: str | None = None, depth: int = 0) -> li
         f"the input {argument} doesn't exist",
         hint="name files, directories, quoted globs, @list.txt or - for standard input",
         code="missing-input",
+        file=argument,
     )
+
+
+def _exists(path: str) -> bool:
+    return os.path.exists(path)  # noqa: PTH110 (false, not an error, for a name that is too long or holds NUL)
 
 
 def _expand_list(path: Path, source: str | None, depth: int) -> list[InputFile]:
@@ -118,7 +129,12 @@ def _expand_list(path: Path, source: str | None, depth: int) -> list[InputFile]:
     try:
         lines = path.read_bytes().decode("utf-8-sig").splitlines()
     except FileNotFoundError:
-        raise UsageError(f"the list {path} doesn't exist", code="missing-input") from None
+        raise UsageError(
+            f"the list {path} doesn't exist",
+            hint="@FILE names a file with one input a line",
+            code="missing-input",
+            file=str(path),
+        ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"can't read the list {path}: {error}", code="unreadable", file=str(path)) from None
     files = []

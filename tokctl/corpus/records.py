@@ -14,9 +14,9 @@ class Document(NamedTuple):
     """A document as read.
 
     ``text`` is UTF-8 (any bytes under ``errors="bytes"``); ``raw`` is what it was made from, the same object when nothing
-    changed. ``n_invalid`` counts the ill-formed sequences that were replaced or kept. ``own_id`` is the id the record
-    brings along, "" for a file that is one document, None when only the text can identify it. ``row`` is the record's
-    number in its file. ``language`` is (tag, origin).
+    changed. ``n_invalid`` counts the ill-formed sequences that were replaced or kept; the first one is at ``first_invalid``
+    in ``raw``. ``own_id`` is the id the record brings along, "" for a file that is one document, None when only the text
+    can identify it. ``row`` is the record's number in its file. ``language`` is (tag, origin).
     """
 
     file: InputFile
@@ -29,6 +29,7 @@ class Document(NamedTuple):
     group_id: str | None
     meta: dict[str, Any]
     n_invalid: int = 0
+    first_invalid: int | None = None
 
 
 class Page(NamedTuple):

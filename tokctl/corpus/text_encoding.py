@@ -38,10 +38,11 @@ class Undecodable(Exception):
 
 
 class Decoded(NamedTuple):
-    """``text`` in UTF-8 (raw bytes under ``errors="bytes"``) and how many ill-formed sequences it had."""
+    """``text`` in UTF-8 (raw bytes under ``errors="bytes"``), how many ill-formed sequences it had, and the first one's offset."""
 
     text: bytes
     n_invalid: int
+    first_invalid: int | None = None
 
 
 def split_bom(data: bytes) -> tuple[str | None, int]:
@@ -77,7 +78,7 @@ def check_utf8(data: bytes, errors: str) -> Decoded:
         raise Undecodable("utf-8", at, data[at : at + 1])
     repaired = data[at:].decode("utf-8", "replace").encode()
     n_invalid = repaired.count(_REPLACEMENT) - data.count(_REPLACEMENT, at)
-    return Decoded(data if errors == "bytes" else data[:at] + repaired, n_invalid)
+    return Decoded(data if errors == "bytes" else data[:at] + repaired, n_invalid, at)
 
 
 def decode(data: bytes, encoding: str, errors: str) -> Decoded:
@@ -96,4 +97,4 @@ def decode(data: bytes, encoding: str, errors: str) -> Decoded:
     if errors in ("error", "skip"):
         raise Undecodable(encoding, at, data[at : at + 1])
     text = data.decode(encoding, "replace").encode("utf-8", "replace")
-    return Decoded(text, max(1, text.count(_REPLACEMENT)))
+    return Decoded(text, max(1, text.count(_REPLACEMENT)), at)

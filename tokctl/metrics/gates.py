@@ -68,7 +68,7 @@ class GateRow:
         }
 
 
-def read_gates(text: str, *, file: str | None = None) -> tuple[Gate, ...]:
+def read_gates(text: str | bytes, *, file: str | None = None) -> tuple[Gate, ...]:
     """The gates of a TOML gate file, in its order.
 
     An ``id`` is by default the gate in words (``bytes_per_token.micro[language=de] >= 3.5``). Raises UsageError for TOML
@@ -76,9 +76,11 @@ def read_gates(text: str, *, file: str | None = None) -> tuple[Gate, ...]:
     number, two gates of one id, or a file without gates.
     """
     try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"the gate file is not TOML: {error}", code="bad-gate", file=file) from None
+        content = tomllib.loads(text.decode("utf-8") if isinstance(text, bytes) else text)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(
+            f"the gate file is not TOML: {error}", hint="see examples/gates.toml", code="bad-gate", file=file
+        ) from None
     entries = content.get("gate")
     unknown = sorted(set(content) - {"gate"})
     if unknown or not entries or not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):

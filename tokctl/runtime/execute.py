@@ -12,14 +12,14 @@ from typing import Any, Literal
 from tokctl.artifacts.digests import DigestCache
 from tokctl.artifacts.durable import disk_errors, fault_point, fsync_path, replace_directory
 from tokctl.artifacts.manifest import FILE_NAME, Manifest, read_manifest, write_manifest
-from tokctl.errors import ArtifactError, DataError
+from tokctl.errors import ArtifactError, DataError, UsageError
 from tokctl.runtime import run_record
 from tokctl.runtime.fingerprint import fingerprint, fingerprint_parts
 from tokctl.runtime.inputs import resolve_inputs
 from tokctl.runtime.options import ExecutionOptions
 from tokctl.runtime.output_lock import lock_path, output_lock
 from tokctl.runtime.parameters import StageParameters, canonical_parameters
-from tokctl.runtime.stage import ResolvedInput, Stage
+from tokctl.runtime.stage import UNFINISHED, ResolvedInput, Stage
 from tokctl.runtime.stage_run import WORK_DIRECTORY, StageRun
 
 State = Literal["absent", "partial", "stale", "current"]
@@ -106,7 +106,8 @@ class Plan:
 
     def standing(self) -> tuple[State, Manifest | None]:
         """Where the output stands, with its manifest if it has one; ArtifactError when ``out`` belongs to something else."""
-        manifest = _own_manifest(self.out, self.stage) if self.out.exists() else None
+        with disk_errors(self.out):
+            manifest = _own_manifest(self.out, self.stage) if self.out.exists() else None
         if manifest is None:
             return ("partial" if self.partial.exists() else "absent"), None
         if manifest.fingerprint == self.fingerprint and _outputs_present(self.out, manifest):
@@ -122,12 +123,32 @@ def plan_stage(
     digests: DigestCache,
 ) -> Plan:
     """Resolve and hash the inputs and compute the fingerprint."""
+    _check_name(out)
     inputs = resolve_inputs(stage, arguments, parameters.model_dump(), digests)
     if stage.check is not None:
         stage.check(parameters, inputs)
     _refuse_out_in_inputs(out, inputs)
     parts = fingerprint_parts(stage, parameters, inputs)
     return Plan(stage, parameters, inputs, parts, fingerprint(parts), out)
+
+
+def _check_name(out: Path) -> None:
+    """UsageError for an output that can't be a directory of its own; ArtifactError when it lies inside another output."""
+    if not out.name or "\0" in str(out):
+        raise UsageError(
+            f"{str(out)!r} can't be an output directory", hint="name a directory of its own: -o DIR", code="bad-output"
+        )
+    if (out.parent / FILE_NAME).is_file():
+        try:
+            stage = read_manifest(out.parent).stage
+        except ArtifactError:
+            return  # another program's manifest, or what is left of one
+        raise ArtifactError(
+            f"{out} lies inside {out.parent}, which is the output of {stage!r}",
+            hint="choose another -o: one output doesn't hold another",
+            code="output-foreign",
+            file=str(out),
+        )
 
 
 def execute(
@@ -170,13 +191,15 @@ def _perform(plan: Plan, options: ExecutionOptions, digests: DigestCache) -> tup
     clock = run_record.RunClock()
     partial = plan.partial
     with disk_errors(partial):
-        for stale in (*plan.out.parent.glob(f"{_glob_escape(plan.out.name)}.partial-*"), *_retired(plan.out)):
+        for stale in (*_partials(plan.out), *_retired(plan.out)):
             if stale != partial or options.force:
                 shutil.rmtree(stale)
         _reset(partial)
     run = StageRun(plan.parameters, plan.inputs, partial, options)
     with disk_errors(partial):
         plan.stage.run(run)
+        if not run.rows_in:
+            run.warn(f"{plan.stage.name}: there was nothing to read, the output is empty")
         if run.rows_in != run.rows_out + run.rows_rejected:
             raise DataError(
                 f"{plan.stage.name}: {run.rows_in} rows in, but {run.rows_out} out and {run.rows_rejected} rejected: "
@@ -201,8 +224,9 @@ def _perform(plan: Plan, options: ExecutionOptions, digests: DigestCache) -> tup
         )
         shutil.rmtree(partial / WORK_DIRECTORY, ignore_errors=True)
         _remove_undeclared(partial, {output.path for output in manifest.outputs})
-        for output in manifest.outputs:
-            fsync_path(partial / output.path)
+        written = [partial / output.path for output in manifest.outputs]
+        for path in (*written, *sorted({path.parent for path in written})):
+            fsync_path(path)
         clock.write(partial, options, run.measurements)
         fault_point("manifest-write")
         write_manifest(partial, manifest)
@@ -221,6 +245,12 @@ def _remove_leftovers(plan: Plan) -> None:
     with contextlib.suppress(ArtifactError), output_lock(plan.out):  # in use: that run isn't dead
         for path in leftovers:
             shutil.rmtree(path, ignore_errors=True)
+
+
+def _partials(out: Path) -> list[Path]:
+    """The unfinished outputs beside ``out``; what a user has called something alike is none."""
+    beside = out.parent.glob(f"{_glob_escape(out.name)}.partial-*")
+    return [path for path in beside if UNFINISHED.fullmatch(path.name.removeprefix(out.name))]
 
 
 def _retired(out: Path) -> list[Path]:
@@ -256,12 +286,13 @@ def _recheck_raw_inputs(plan: Plan) -> None:
                 continue
             for file in item.files:
                 try:
-                    size = file.path.stat().st_size
+                    status = file.path.stat()
+                    is_same = (status.st_size, status.st_mtime_ns) == (file.bytes, file.mtime_ns)
                 except OSError:
-                    size = -1
-                if size != file.bytes:
+                    is_same = False
+                if not is_same:
                     raise DataError(
-                        f"{file.path} changed while it was being read",
+                        f"{file.path} changed or was removed while it was being read",
                         hint="wait until it is complete, then run again",
                         code="changed-while-read",
                         file=str(file.path),

@@ -60,7 +60,7 @@ def resolve_argument(slot: Input, argument: str, parameters: Mapping[str, Any], 
             )
     if text == "-" and slot.expand is not None:
         spooled = _spool_stdin()
-        file = SourceFile("stdin", spooled, *digests.sha256(spooled))
+        file = _raw_file("stdin", spooled, digests)
         content = framed_sha256("raw-files-v1", [[file.name, file.sha256]])
         return ResolvedInput(argument, spooled, (file,), content, label=label)
     path = Path(text)
@@ -82,9 +82,17 @@ def resolve_argument(slot: Input, argument: str, parameters: Mapping[str, Any], 
             )
         read_manifest(path)  # raises, saying what is wrong with it
         raise ArtifactError(f"{path} is not a stage output", code="no-manifest", file=str(path))
-    files = tuple(SourceFile(name, file, *digests.sha256(file)) for name, file in slot.expand(text, parameters))
+    files = tuple(_raw_file(name, file, digests) for name, file in slot.expand(text, parameters))
     content = framed_sha256("raw-files-v1", [[file.name, file.sha256] for file in files])
     return ResolvedInput(argument, path, files, content, label=label)
+
+
+def _raw_file(name: str, path: Path, digests: DigestCache) -> SourceFile:
+    try:
+        mtime_ns = os.stat(path).st_mtime_ns  # noqa: PTH116 (run once for each of a corpus's files)
+    except OSError:
+        mtime_ns = 0  # hashing it says what is wrong
+    return SourceFile(name, path, *digests.sha256(path), mtime_ns)
 
 
 def _spool_stdin() -> Path:

@@ -27,6 +27,7 @@ class SourceFile:
     path: Path
     sha256: str
     bytes: int
+    mtime_ns: int = 0  # of a raw file, before it was hashed
 
 
 @dataclass(frozen=True)

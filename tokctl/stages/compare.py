@@ -12,10 +12,12 @@ from tokctl.runtime.stage import Input, ResolvedInput, Stage
 from tokctl.runtime.stage_run import StageRun
 from tokctl.stages.count import pattern_tables
 from tokctl.stages.documents import (
+    OnReject,
     ReadingParameters,
     document_tables,
     documents_input,
-    expand_files,
+    expand_file,
+    rejects_of,
     role_of,
     total_bytes,
 )
@@ -54,21 +56,21 @@ def check(parameters: Any, inputs: Mapping[str, tuple[ResolvedInput, ...]]) -> N
             )
 
 
-def compare_inputs(parameters: CompareParameters, stage_run: StageRun) -> Comparison:
-    """Load the candidates and measure them on the run's validation documents."""
+def compare_inputs(parameters: CompareParameters, stage_run: StageRun, on_reject: OnReject | None = None) -> Comparison:
+    """Load the candidates and measure them on the run's validation documents; rejects as in ``document_tables``."""
     from tokctl.metrics.compare import compare
     from tokctl.metrics.gates import read_gates
 
     gates: tuple[Gate, ...] = ()
     for item in stage_run.inputs["gates"]:
         (file,) = item.files
-        gates = read_gates(file.path.read_text(encoding="utf-8"), file=str(file.path))
+        gates = read_gates(file.path.read_bytes(), file=str(file.path))
     candidates = {item.label: load_tokenizer(item) for item in stage_run.inputs["candidate"]}
     with stage_run.phase("compare", total_bytes(stage_run, "validation"), "bytes") as update:
 
         def tables() -> Iterator[pa.Table]:
             done = 0
-            for table, input_bytes in document_tables(stage_run, "validation"):
+            for table, input_bytes in document_tables(stage_run, "validation", on_reject=on_reject):
                 yield table
                 done += input_bytes
                 update(done)
@@ -89,8 +91,12 @@ def run(stage_run: StageRun) -> None:
 
     from tokctl.report.markdown import markdown
 
-    comparison = compare_inputs(stage_run.parameters, stage_run)
+    with rejects_of(stage_run) as rejects:
+        comparison = compare_inputs(stage_run.parameters, stage_run, rejects.add)
     document = comparison.to_json()
+    if rejects.n_rejects:
+        reasons = ", ".join(f"{reason} {count:,}" for reason, count in sorted(rejects.reasons.items()))
+        document["notices"].append(f"{rejects.n_rejects:,} validation records were rejected, not measured: {reasons}")
     text = json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
     (stage_run.directory / "comparison.json").write_text(text, encoding="utf-8")
     (stage_run.directory / "comparison.md").write_text(markdown(document), encoding="utf-8")
@@ -152,7 +158,7 @@ STAGE = Stage(
             "Limits that the metrics have to keep (TOML; see tokctl schema gates).",
             option="--gates",
             required=False,
-            expand=expand_files,
+            expand=expand_file,
             metavar="FILE",
         ),
     ),

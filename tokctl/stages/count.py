@@ -15,7 +15,7 @@ from tokctl.stages.documents import (
     ReadingParameters,
     document_batches,
     documents_input,
-    expand_files,
+    expand_file,
     fit_role,
     rejects_of,
     total_bytes,
@@ -113,7 +113,10 @@ def count_documents(
 
 
 def check(parameters: Any, inputs: Mapping[str, tuple[ResolvedInput, ...]]) -> None:
-    """Exactly one kind of input."""
+    """A pattern that is one, and exactly one kind of input."""
+    from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
+
+    PreTokenizer.from_pattern(parameters.pattern)
     if parameters.merge:
         if not inputs["counts"] or inputs["input"] or inputs["weighted"]:
             raise UsageError(
@@ -246,7 +249,7 @@ STAGE = Stage(
             option="--weighted",
             required=False,
             many=True,
-            expand=expand_files,
+            expand=expand_file,
             is_set=True,
             metavar="FILE",
         ),

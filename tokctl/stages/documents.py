@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
     from tokctl.corpus.documents import Reject
     from tokctl.corpus.inputs import InputFile
+    from tokctl.corpus.read_options import ReadOptions
+    from tokctl.corpus.reading_report import ReadingReport
     from tokctl.corpus.rejects import RejectWriter
 
 READING_LIBRARIES = ("pyarrow", "resiliparse", "fastwarc")
@@ -90,6 +94,15 @@ def expand_files(argument: str, parameters: Mapping[str, Any]) -> list[tuple[str
     return [(file.name, Path(file.path)) for file in expand_input(argument, parameters.get("source"))]
 
 
+def expand_file(argument: str, parameters: Mapping[str, Any]) -> list[tuple[str, Path]]:
+    """The one file that an argument names."""
+    path = Path(argument)
+    if not os.path.isfile(argument):  # noqa: PTH113 (false, not an error, for a name that is too long)
+        what = "is a directory" if path.is_dir() else "doesn't exist"
+        raise UsageError(f"the file {argument} {what}", hint="name one file", code="missing-input", file=argument)
+    return [(path.name, path)]
+
+
 def role_of(item: ResolvedInput) -> str:
     """``train``, ``validation`` or ``test`` for documents from a split, ``whole`` for a split as such, else ``undeclared``."""
     manifest = item.manifest
@@ -155,21 +168,22 @@ def document_tables(
         return
     from tokctl.corpus.ingest import iter_batches
 
-    n_rejected = 0
-
     def rejected(reject: Reject) -> None:
-        nonlocal n_rejected
-        n_rejected += 1
         stage_run.rows_in += 1
         stage_run.rows_rejected += 1
         if on_reject is not None:
             on_reject(reject)
 
-    for batch in iter_batches(
-        raw, read_options(stage_run), names, on_reject=rejected if on_reject is not None else None
-    ):
-        stage_run.rows_in += batch.num_rows
-        yield pa.Table.from_batches([batch]), batch.nbytes
+    with _reading_report(stage_run) as report:
+        for batch in iter_batches(
+            raw,
+            read_options(stage_run, format),
+            names,
+            on_reject=rejected if on_reject is not None else None,
+            report=report,
+        ):
+            stage_run.rows_in += batch.num_rows
+            yield pa.Table.from_batches([batch]), batch.nbytes
 
 
 def document_batches(
@@ -213,10 +227,24 @@ def document_parts(stage_run: StageRun, slot: str, rejects: OnReject) -> list[Pa
             rejects(reject)
 
         writer = ShardWriter(directory, document_schema(options.errors))
-        for batch in iter_batches(raw, options, document_schema(options.errors).names, on_reject=rejected):
-            writer.write(batch)
+        names = document_schema(options.errors).names
+        with _reading_report(stage_run) as report:
+            for batch in iter_batches(raw, options, names, on_reject=rejected, report=report):
+                writer.write(batch)
         parts += [directory / part.name for part in writer.close()]
     return parts
+
+
+@contextmanager
+def _reading_report(stage_run: StageRun) -> Iterator[ReadingReport]:
+    """What reading raw files has met: told to the user and in the facts when it is over."""
+    from tokctl.corpus.reading_report import ReadingReport
+
+    report = ReadingReport()
+    yield report
+    stage_run.facts["ill_formed"] = report.facts()
+    for notice in report.notices(stage_run.parameters.errors):
+        stage_run.warn(notice)
 
 
 @contextmanager
@@ -276,11 +304,12 @@ def text_schema(parts: Sequence[Path]) -> pa.Schema:
     return pa.schema([schemas[0].field(name).with_metadata({}) for name in DOCUMENT_SCHEMA.names])
 
 
-def read_options(stage_run: StageRun) -> Any:
-    """The run's ReadOptions."""
+def read_options(stage_run: StageRun, format: str | None = None) -> ReadOptions:  # noqa: A002
+    """The run's ReadOptions, with another ``format`` when one is given."""
     from tokctl.corpus.read_options import ReadOptions
 
-    return ReadOptions.from_parameters(stage_run.parameters)
+    options = ReadOptions.from_parameters(stage_run.parameters)
+    return options if format is None else replace(options, format=format)
 
 
 def _document_files(item: ResolvedInput) -> list[Any]:
@@ -305,7 +334,9 @@ def _part_batches(stage_run: StageRun, path: Path, columns: list[str], size: int
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(path) as file:
+    from tokctl.corpus.shards import part_errors
+
+    with part_errors(path), pq.ParquetFile(path) as file:
         missing = [name for name in columns if name not in file.schema_arrow.names]
         if missing:
             raise UsageError(

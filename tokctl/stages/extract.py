@@ -75,9 +75,11 @@ def run(stage_run: StageRun) -> None:
     stage_run.rows_in = sum(task.result["n_documents"] + task.result["n_rejects"] for task in finished)
     stage_run.rows_out = assembled.n_documents
     stage_run.rows_rejected = assembled.n_rejects
+    for notice in assembled.report.notices(parameters.errors):
+        stage_run.warn(notice)
     stage_run.facts |= {
         "n_files": len(files),
-        "ill_formed_sequences": assembled.n_invalid,
+        "ill_formed": assembled.report.facts(),
         "rejects": assembled.rejects_by_reason,
     }
 

@@ -19,10 +19,23 @@ def identity(path: Path) -> dict[str, Any]:
     The release hash covers the semantic hash and the tokenizer's files (name and SHA-256), without tokctl's records.
     """
     if not path.exists():
-        raise ArtifactError(f"{path} doesn't exist", code="no-artifact", file=str(path))
+        raise ArtifactError(
+            f"{path} doesn't exist",
+            hint="name a tokenizer or the output directory of a stage",
+            code="no-artifact",
+            file=str(path),
+        )
     located = locate_manifest(path) if path.is_dir() else None
     if located is not None and not (path / "tokctl.json").is_file():
         manifest = read_manifest(located[0])
+        for output in manifest.outputs_under(located[1]):
+            if sha256_file(located[0] / output.path) != output.sha256:
+                raise ArtifactError(
+                    f"{located[0] / output.path} doesn't match the digest in its manifest",
+                    hint=f"it was changed after it was written; run 'tokctl verify {located[0]}', then make it again",
+                    code="changed-output",
+                    file=str(located[0] / output.path),
+                )
         return {
             "stage": manifest.stage,
             "content": manifest.content_digest(located[1]),

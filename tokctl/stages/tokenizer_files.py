@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tokctl.artifacts.digests import DigestCache
 from tokctl.errors import ArtifactError
+from tokctl.runtime.inputs import resolve_argument
 from tokctl.runtime.stage import Input, ResolvedInput
 
 if TYPE_CHECKING:
@@ -31,11 +34,11 @@ def tokenizer_input(help: str, *, name: str = "tokenizer", many: bool = False, l
 def expand_tokenizer(argument: str, parameters: Mapping[str, Any]) -> list[tuple[str, Path]]:
     """The files that a tokenizer consists of: itself and the sibling that holds its pattern, or a directory's files."""
     path = Path(argument)
-    if path.is_dir():
+    if os.path.isdir(argument):  # noqa: PTH112 (false, not an error, for a name that is too long)
         files = [p for p in sorted(path.iterdir()) if p.is_file() and not p.name.startswith(".")]
         if files:
             return [(file.name, file) for file in files]
-    if not path.is_file():
+    if not os.path.isfile(argument):  # noqa: PTH113
         raise ArtifactError(
             f"there is no tokenizer at {path}",
             hint="a tokctl directory, tokenizer.json, or a .tiktoken file with its JSON beside it",
@@ -52,6 +55,15 @@ def expand_tokenizer(argument: str, parameters: Mapping[str, Any]) -> list[tuple
 def tokenizer_path(item: ResolvedInput) -> Path:
     """Where :func:`tokctl.load` finds the tokenizer of a resolved input."""
     return item.root / item.under if item.is_stage_output else item.root
+
+
+def open_tokenizer(argument: str) -> Tokenizer:
+    """The tokenizer that a user named, resolved as the input of a stage is: a manifest beside it has to fit its files."""
+    slot = tokenizer_input("the tokenizer: a tokctl directory, tokenizer.json or .tiktoken file")
+    digests = DigestCache()
+    item = resolve_argument(slot, argument, {}, digests)
+    digests.save()
+    return load_tokenizer(item)
 
 
 def load_tokenizer(item: ResolvedInput) -> Tokenizer:

@@ -14,6 +14,8 @@ def stage_findings(directory: Path, manifest: Manifest) -> list[Finding]:
     findings = _split_findings(directory, manifest) if manifest.stage == "split" else []
     for output in manifest.outputs:
         path = directory / output.path
+        if not path.is_file():
+            continue  # a finding already
         try:
             if path.name == "tokctl.json":
                 from tokctl.tokenizer.formats.native import check_self_test, load

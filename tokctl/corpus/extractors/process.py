@@ -43,6 +43,7 @@ class Extracted(NamedTuple):
     encoding: str
     encoding_origin: str
     n_invalid: int
+    first_invalid: int | None
 
 
 class NotExtracted(NamedTuple):

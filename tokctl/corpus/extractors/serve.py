@@ -56,7 +56,9 @@ def main(reference: str, main_content: bool, errors: str, encoding: str | None, 
 def _extract(
     extract: Extract, raw: bytes, charset: str | None, main_content: bool, errors: str, forced: str | None
 ) -> tuple[Any, ...]:
-    """("ok", text, lang, note, encoding, origin, n_invalid), ("undecodable", encoding, offset, byte) or ("failed", why)."""
+    """One of ("ok", text, language, note, encoding, origin, n_invalid, first_invalid), ("undecodable", encoding, offset, byte)
+    and ("failed", why).
+    """
     try:
         encoding, origin = page_encoding(raw, charset, forced)
         skip = split_bom(raw)[1] if origin == "bom" else 0
@@ -74,7 +76,8 @@ def _extract(
         if type(error).__name__ != "PanicException":  # how a defect inside a Rust library shows itself
             raise
         return "failed", f"panic: {error}"[:500]
-    return "ok", data, language, note, encoding, origin, decoded.n_invalid
+    first = None if decoded.first_invalid is None else decoded.first_invalid + skip
+    return "ok", data, language, note, encoding, origin, decoded.n_invalid, first
 
 
 def arguments() -> tuple[str, bool, str, str | None, int]:

@@ -88,17 +88,17 @@ def _record(file: InputFile, row: int, line: bytes, options: ReadOptions) -> Doc
     """One line's document or reject; the object itself when it has no text field."""
     try:
         text = line.decode()
-        n_invalid = 0
+        n_invalid, first_invalid = 0, None
     except UnicodeDecodeError:
         if options.errors == "bytes":
-            n_invalid = check_utf8(line, "bytes").n_invalid
+            _, n_invalid, first_invalid = check_utf8(line, "bytes")
             text = line.decode("utf-8", "surrogateescape")
         else:
             try:
                 checked = check_utf8(line, options.errors)
             except Undecodable as error:
                 return undecodable(file, error, options, row=row)
-            text, n_invalid = checked.text.decode(), checked.n_invalid
+            text, n_invalid, first_invalid = checked.text.decode(), checked.n_invalid, checked.first_invalid
     try:
         record = _decode(text)
     except _DuplicateKey as error:
@@ -136,6 +136,7 @@ def _record(file: InputFile, row: int, line: bytes, options: ReadOptions) -> Doc
         group_id=fields.group_id,
         meta={"format": "jsonl"} | fields.meta,
         n_invalid=n_invalid + n_lone,
+        first_invalid=first_invalid,
     )
 
 

@@ -162,6 +162,7 @@ def _document(
         group_id=fields.group_id,
         meta={"format": "parquet"} | fields.meta,
         n_invalid=decoded.n_invalid,
+        first_invalid=decoded.first_invalid,
     )
 
 

@@ -89,6 +89,7 @@ def text_document(
         group_id=None,
         meta=meta,
         n_invalid=decoded.n_invalid,
+        first_invalid=None if decoded.first_invalid is None else decoded.first_invalid + skip,
     )
 
 

@@ -47,6 +47,8 @@ class PreTokenizer:
         """
         if pattern == "none":
             return PreTokenizer.from_patterns((), unicode_version)
+        if not pattern:
+            raise UsageError("the split pattern is empty", hint="write none for no splitting", code="bad-pattern")
         if pattern not in NAMED and _LIKE_A_NAME.fullmatch(pattern):
             close = difflib.get_close_matches(pattern, ["none", *NAMED], n=1)
             raise UsageError(
