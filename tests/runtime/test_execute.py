@@ -104,6 +104,20 @@ def test_a_failed_run_leaves_no_output_and_goes_on_from_finished_tasks(source, t
     assert marker.read_text() == "KEPT\nKEPT"
 
 
+def test_a_failed_run_without_a_finished_task_leaves_nothing(source, tmp_path):
+    (source / "0.txt").write_text("boom\n")
+    with pytest.raises(RuntimeError):
+        run(source, tmp_path / "out", workers=1)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["cache", "source"]
+
+
+def test_a_users_directory_with_a_name_like_that_of_an_unfinished_output_stays(source, tmp_path):
+    (tmp_path / "out.partial-notes").mkdir()
+    (tmp_path / f"out.partial-{'0' * 16}").mkdir()
+    run(source, tmp_path / "out")
+    assert sorted(path.name for path in tmp_path.glob("out*")) == ["out", "out.partial-notes"]
+
+
 @pytest.mark.parametrize("fault", ["part-write", "manifest-write", "rename"])
 def test_killed_at_a_fault_point_then_resumed_gives_the_same_bytes(source, tmp_path, fault):
     run(source, tmp_path / "whole")

@@ -21,6 +21,7 @@ from tokctl.runtime.output_lock import lock_path, output_lock
 from tokctl.runtime.parameters import StageParameters, canonical_parameters
 from tokctl.runtime.stage import UNFINISHED, ResolvedInput, Stage
 from tokctl.runtime.stage_run import WORK_DIRECTORY, StageRun
+from tokctl.runtime.tasks import has_finished_tasks
 
 State = Literal["absent", "partial", "stale", "current"]
 
@@ -162,7 +163,7 @@ def execute(
     """Bring ``out`` up to date.
 
     ``arguments`` maps input slots to what the user named. Raises any TokctlError; after an error or an interrupt the
-    finished tasks are kept in ``<out>.partial-<fingerprint>`` and the next run of the same command goes on from them.
+    finished tasks, if any, are kept in ``<out>.partial-<fingerprint>`` and the next run of the same command goes on from them.
     """
     own_digests = digests is None
     digests = DigestCache() if digests is None else digests
@@ -197,7 +198,11 @@ def _perform(plan: Plan, options: ExecutionOptions, digests: DigestCache) -> tup
         _reset(partial)
     run = StageRun(plan.parameters, plan.inputs, partial, options)
     with disk_errors(partial):
-        plan.stage.run(run)
+        try:
+            plan.stage.run(run)
+        except BaseException:
+            _keep_finished_tasks(partial)
+            raise
         if not run.rows_in:
             run.warn(f"{plan.stage.name}: there was nothing to read, the output is empty")
         if run.rows_in != run.rows_out + run.rows_rejected:
@@ -267,6 +272,14 @@ def _reset(partial: Path) -> None:
             shutil.rmtree(entry)
         else:
             entry.unlink()
+
+
+def _keep_finished_tasks(partial: Path) -> None:
+    """After an error or an interrupt only what the next run goes on from stays: nothing, when no task was finished."""
+    with contextlib.suppress(OSError):
+        _reset(partial)
+        if not has_finished_tasks(partial / WORK_DIRECTORY):
+            shutil.rmtree(partial)
 
 
 def _remove_undeclared(partial: Path, declared: set[str]) -> None:

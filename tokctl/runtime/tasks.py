@@ -72,6 +72,11 @@ def run_tasks(
     return [finished[index] for index in range(len(tasks))]
 
 
+def has_finished_tasks(work_directory: Path) -> bool:
+    """Whether a directory that holds those of :func:`run_tasks` has a finished task in one of them."""
+    return any(result.parent.name.isdigit() for result in work_directory.glob(f"*/*/{_RESULT}"))
+
+
 def _bounded(
     pool: Executor, work: Work[T], tasks: Sequence[T], waiting: list[int], directory: Path, in_flight: int
 ) -> Iterator[tuple[int, FinishedTask]]:
