@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -67,7 +69,7 @@ def test_encode_flat_and_offsets():
     tokenizer = tokctl.fit("bpe", tokctl.count_words(TEXTS, "gpt2"), vocab_size=262)
     ids, offsets = tokenizer.encode_flat(TEXTS)
     assert ids.dtype == np.uint32 and offsets.dtype == np.int64
-    assert [ids[a:b].tolist() for a, b in zip(offsets[:-1], offsets[1:], strict=True)] == tokenizer.encode_batch(TEXTS)
+    assert [ids[a:b].tolist() for a, b in itertools.pairwise(offsets)] == tokenizer.encode_batch(TEXTS)
     encoding = tokenizer.encode_with_offsets("a €", unit="raw_codepoints")
     assert encoding.offsets[-1] == (2, 3) and len(encoding.ids) == len(encoding.offsets)
 
