@@ -90,9 +90,9 @@ def test_rows_and_shards_in_any_order_count_and_fit_the_same(tmp_path, capsys):
         shards, counts, out = (tmp_path / f"{kind}-{attempt}" for kind in ("shards", "counts", "tokenizer"))
         result_of(["extract", *files, "-o", shards, "--shard-bytes", 500], capsys)
         result_of(["count", shards, "-o", counts, "--workers", 1 + attempt], capsys)
-        result_of(["fit", "bpe", "--counts", counts, "-o", out, "--vocab-size", 290], capsys)
+        result_of(["fit", "bpe", "--counts", counts, "-o", out, "--vocab-size", 275], capsys)
         direct = tmp_path / f"direct-{attempt}"
-        result_of(["fit", "bpe", shards, "-o", direct, "--vocab-size", 290], capsys)
+        result_of(["fit", "bpe", shards, "-o", direct, "--vocab-size", 275], capsys)
         words.append((counts / "words.parquet").read_bytes())
         tokenizers += [(directory / "tokctl.json").read_bytes() for directory in (out, direct)]
         order.shuffle(texts)

@@ -10,15 +10,13 @@ from pipeline.small_pipeline import result_of
 from tokctl.corpus.word_counts import WordCounts
 
 
-@pytest.mark.parametrize("count", [2**31, 2**32, 2**40, 2**53 + 1, 2**62])
+@pytest.mark.parametrize("count", [2**31, 2**32, 2**40, 2**53 + 1, 2**61])
 @pytest.mark.parametrize("pattern", ["gpt2", "none"])
 def test_the_first_merge_is_of_the_commonest_pair(tmp_path, capsys, count, pattern):
     weighted = tmp_path / "weighted.jsonl"
     rows = [{"text": "xy", "count": 10}, {"hex": b"ss".hex(), "count": count}]
     weighted.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    counted = result_of(
-        ["count", "--weighted", weighted, "--pattern", pattern, "-o", tmp_path / "words"], capsys
-    )
+    counted = result_of(["count", "--weighted", weighted, "--pattern", pattern, "-o", tmp_path / "words"], capsys)
     assert counted["facts"]["total_words"] == str(count + 10)
     words = WordCounts.read_parquet(tmp_path / "words/words.parquet")
     assert [(words.word(i), int(words.counts[i])) for i in range(2)] == [(b"ss", count), (b"xy", 10)]
@@ -29,7 +27,7 @@ def test_the_first_merge_is_of_the_commonest_pair(tmp_path, capsys, count, patte
     assert size["last_pair_count"] == str(count)
     assert size["tokens_in_corpus"] == str(count + 20)
     shown = result_of(["inspect", "--tokenizer", tmp_path / "fit", "ssxy"], capsys)
-    assert [token["bytes"] for token in shown["tokens"]] == [b"ss".hex(), b"x".hex(), b"y".hex()]
+    assert [token["text"] for token in shown["tokens"]] == ["ss", "x", "y"]
 
 
 def test_counts_that_add_up_to_more_than_64_bits_are_refused(tmp_path, capsys):

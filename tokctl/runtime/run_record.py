@@ -30,7 +30,6 @@ class RunClock:
 
     def write(self, directory: Path, options: ExecutionOptions, measurements: Mapping[str, Any]) -> None:
         """Write ``run.json`` into ``directory``; ``measurements`` are what the stage itself measured."""
-        own = resource.getrusage(resource.RUSAGE_SELF)
         children = resource.getrusage(resource.RUSAGE_CHILDREN)
         record = {
             "host": platform.node(),
@@ -42,7 +41,7 @@ class RunClock:
             "cpu_seconds": round(_cpu_seconds() - self._cpu, 3),
             "workers": options.workers,
             "memory_limit": options.memory_limit,
-            "process_peak_rss_bytes": own.ru_maxrss * 1024,
+            "process_peak_rss_bytes": _peak_rss_bytes(),
             "largest_child_peak_rss_bytes": children.ru_maxrss * 1024,
             "measurements": dict(measurements),
             "environment": {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
@@ -54,3 +53,13 @@ def _cpu_seconds() -> float:
     """Of this process and the children that have ended."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
+
+
+def _peak_rss_bytes() -> int:
+    """The largest resident memory of this process; ``ru_maxrss`` would also count the process that started it."""
+    try:
+        status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+        peak = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
+        return int(peak.split()[1]) * 1024
+    except (OSError, StopIteration):
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
