@@ -135,8 +135,13 @@ def _expand_list(path: Path, source: str | None, depth: int) -> list[InputFile]:
             code="missing-input",
             file=str(path),
         ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"can't read the list {path}: {error}", code="unreadable", file=str(path)) from None
+    except (OSError, ValueError) as error:
+        raise DataError(
+            f"can't read the list {path}: {error}",
+            hint="a list is a UTF-8 text with one input a line",
+            code="unreadable",
+            file=str(path),
+        ) from None
     files = []
     for line in lines:
         entry = line.strip()

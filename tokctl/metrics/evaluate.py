@@ -97,7 +97,11 @@ def evaluate(
         if on_step is not None:
             on_step(done, n_documents)
     if not done:
-        raise DataError("there is no document to compare on", code="no-documents")
+        raise DataError(
+            "there is no document to compare on",
+            hint="name a validation directory that holds some; rejected records don't count",
+            code="no-documents",
+        )
     table = pa.concat_tables(documents)
     order = pc.sort_indices(table, sort_keys=[("doc_id", "ascending"), ("n_bytes", "ascending")])
     tables = {name: pa.concat_tables(parts).take(order) for name, parts in measured.items()}

@@ -42,7 +42,7 @@ def resolve_inputs(
         if slot.labelled:
             _check_labels(slot, items)
         if slot.is_set:
-            items.sort(key=lambda item: (item.label, item.content))
+            items.sort(key=_set_order)
         resolved[slot.name] = tuple(items)
     return resolved
 
@@ -85,6 +85,12 @@ def resolve_argument(slot: Input, argument: str, parameters: Mapping[str, Any], 
     files = tuple(_raw_file(name, file, digests) for name, file in slot.expand(text, parameters))
     content = framed_sha256("raw-files-v1", [[file.name, file.sha256] for file in files])
     return ResolvedInput(argument, path, files, content, label=label)
+
+
+def _set_order(item: ResolvedInput) -> tuple[str, str, str]:
+    """Raw files by name, so that the first one with an error is the one a user expects; all else by content."""
+    name = item.files[0].name if item.files and not item.is_stage_output else ""
+    return item.label, name, item.content
 
 
 def _raw_file(name: str, path: Path, digests: DigestCache) -> SourceFile:

@@ -7,8 +7,8 @@ from typing import Any
 
 from tokctl.artifacts.digests import sha256_file
 from tokctl.artifacts.framed_hash import framed_sha256
-from tokctl.artifacts.manifest import locate_manifest, read_manifest
-from tokctl.errors import ArtifactError
+from tokctl.artifacts.manifest import OutputFile, locate_manifest, read_manifest
+from tokctl.errors import ArtifactError, DataError
 
 _RECORDS = {"manifest.json", "run.json"}
 
@@ -29,13 +29,7 @@ def identity(path: Path) -> dict[str, Any]:
     if located is not None and not (path / "tokctl.json").is_file():
         manifest = read_manifest(located[0])
         for output in manifest.outputs_under(located[1]):
-            if sha256_file(located[0] / output.path) != output.sha256:
-                raise ArtifactError(
-                    f"{located[0] / output.path} doesn't match the digest in its manifest",
-                    hint=f"it was changed after it was written; run 'tokctl verify {located[0]}', then make it again",
-                    code="changed-output",
-                    file=str(located[0] / output.path),
-                )
+            _check_output(located[0], output)
         return {
             "stage": manifest.stage,
             "content": manifest.content_digest(located[1]),
@@ -53,3 +47,21 @@ def identity(path: Path) -> dict[str, Any]:
         "semantic": semantic,
         "release": framed_sha256("tokenizer-release-v1", {"semantic": semantic, "files": declared}),
     }
+
+
+def _check_output(directory: Path, output: OutputFile) -> None:
+    """The identity of an output that was changed would be that of another one."""
+    path = directory / output.path
+    try:
+        is_same = sha256_file(path) == output.sha256
+    except DataError as error:
+        raise ArtifactError(
+            error.message, hint=f"run 'tokctl verify {directory}'", code="missing-output", file=str(path)
+        ) from None
+    if not is_same:
+        raise ArtifactError(
+            f"{path} doesn't match the digest in its manifest",
+            hint=f"it was changed after it was written; run 'tokctl verify {directory}', then make it again",
+            code="changed-output",
+            file=str(path),
+        )
