@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -30,9 +29,7 @@ class Finding:
         return asdict(self)
 
 
-def verify_directory(
-    directory: Path, *, on_step: Callable[[int, int], None] = lambda done, total: None
-) -> tuple[Manifest | None, list[Finding]]:
+def verify_directory(directory: Path) -> tuple[Manifest | None, list[Finding]]:
     """``(manifest, findings)``: manifest digest, presence and digest of each output, the row equation, undeclared files.
 
     The manifest is None when it can't be read (then that is the finding).
@@ -45,8 +42,6 @@ def verify_directory(
         )
         return None, [finding]
     findings: list[Finding] = []
-    total = sum(output.bytes for output in manifest.outputs)
-    done = 0
     again = f"run the stage {manifest.stage!r} again with --force"
     for output in manifest.outputs:
         path = directory / output.path
@@ -60,8 +55,6 @@ def verify_directory(
         else:
             if digest != output.sha256:
                 findings.append(Finding("changed-output", "error", str(path), output.sha256, digest, None, again))
-        done += output.bytes
-        on_step(done, total)
     counts = manifest.counts
     if counts.get("rows_in") != counts.get("rows_out", 0) + counts.get("rows_rejected", 0):
         findings.append(

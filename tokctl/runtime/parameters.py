@@ -135,12 +135,12 @@ def affects_output(field: FieldInfo) -> bool:
     return not (isinstance(extra, dict) and extra.get("affects_output") is False)
 
 
-def canonical_parameters(parameters: StageParameters, *, only_affecting: bool = True) -> dict[str, Any]:
-    """The parameters as canonical JSON: decimals as strings in plain notation, tuples as lists, mappings as objects."""
+def canonical_parameters(parameters: StageParameters) -> dict[str, Any]:
+    """The parameters that affect the output, as canonical JSON: decimals as plain strings, tuples as lists."""
     return {
         name: _plain(getattr(parameters, name))
         for name, field in type(parameters).model_fields.items()
-        if affects_output(field) or not only_affecting
+        if affects_output(field)
     }
 
 

@@ -107,7 +107,3 @@ class Stage:
     plugin_sources: Callable[[StageParameters], dict[str, str]] | None = None
     headline: Callable[[Mapping[str, Any]], list[str]] = lambda facts: []
     examples: tuple[str, ...] = field(default=())
-
-    def input(self, name: str) -> Input:
-        """The input slot called ``name``."""
-        return next(slot for slot in self.inputs if slot.name == name)

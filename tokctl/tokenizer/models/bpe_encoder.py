@@ -59,10 +59,6 @@ class BPEEncoder:
                     raise
         return (parts[0] if len(parts) == 1 else np.concatenate(parts)), n_ids
 
-    def forget(self) -> None:
-        """Drop the workspaces with their word caches."""
-        self._spaces.clear()
-
     def _encode_range(self, data: np.ndarray, pieces: Pieces, n_ids: np.ndarray, first: int, last: int) -> np.ndarray:
         from tokctl.kernels.bpe_encode import LONGEST_WORD, Segments, workspace
         from tokctl.kernels.bpe_merge_word import merge_space
