@@ -25,18 +25,16 @@ def output_lock(out: Path) -> Iterator[None]:
     The operating system drops the lock with the process, however it dies.
     """
     path = lock_path(out)
-    with disk_errors(path):
-        try:
-            out.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-        except FileNotFoundError as error:  # a directory in which nothing can be made, such as /proc
-            raise PermissionError(errno.EACCES, error.strerror, str(path)) from None
+    descriptor = _open(path)
     try:
-        try:
+        while True:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if not path.exists() or os.fstat(descriptor).st_ino != path.stat().st_ino:
-                raise BlockingIOError  # the holder finished and removed the file between our open and our lock
-        except BlockingIOError:
+            if path.exists() and os.fstat(descriptor).st_ino == path.stat().st_ino:
+                break
+            os.close(descriptor)  # the holder finished and removed the file between our open and our lock
+            descriptor = _open(path)
+    except BlockingIOError:
+        try:
             holder = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip()
             raise ArtifactError(
                 f"another run{f' (process {holder})' if holder else ''} is writing {out}",
@@ -44,6 +42,9 @@ def output_lock(out: Path) -> Iterator[None]:
                 code="output-in-use",
                 file=str(out),
             ) from None
+        finally:
+            os.close(descriptor)
+    try:
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, str(os.getpid()).encode(), 0)
         try:
@@ -52,3 +53,12 @@ def output_lock(out: Path) -> Iterator[None]:
             path.unlink(missing_ok=True)
     finally:
         os.close(descriptor)
+
+
+def _open(path: Path) -> int:
+    with disk_errors(path):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            return os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        except FileNotFoundError as error:  # a directory in which nothing can be made, such as /proc
+            raise PermissionError(errno.EACCES, error.strerror, str(path)) from None

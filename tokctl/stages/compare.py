@@ -46,6 +46,13 @@ class CompareParameters(ReadingParameters):
 
 def check(parameters: Any, inputs: Mapping[str, tuple[ResolvedInput, ...]]) -> None:
     """Only validation documents are compared on."""
+    names = [item.label for item in inputs["candidate"]]
+    if parameters.baseline is not None and parameters.baseline not in names:
+        raise UsageError(
+            f"the baseline {parameters.baseline!r} is not a candidate",
+            hint=f"candidates: {', '.join(names)}",
+            code="unknown-candidate",
+        )
     for item in inputs["validation"]:
         role = role_of(item)
         if role not in ("validation", "undeclared"):

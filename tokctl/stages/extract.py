@@ -114,6 +114,15 @@ def check(parameters: Any, inputs: Mapping[str, tuple[ResolvedInput, ...]]) -> N
         )
 
 
+def data_tables(parameters: Any) -> dict[str, str]:
+    """The version of an optional extractor, when it is the one that is used."""
+    from importlib.metadata import version
+
+    from tokctl.corpus.extractors import EXTRAS
+
+    return {parameters.extractor: version(parameters.extractor)} if parameters.extractor in EXTRAS else {}
+
+
 def plugin_sources(parameters: Any) -> dict[str, str]:
     """The digest of a user's extractor, so that an edit of it makes the output stale."""
     from tokctl.artifacts.digests import sha256_file
@@ -155,8 +164,9 @@ STAGE = Stage(
     run=run,
     check=check,
     plugin_sources=plugin_sources,
+    data_tables=data_tables,
     headline=headline,
-    libraries=(*READING_LIBRARIES, "trafilatura"),
+    libraries=READING_LIBRARIES,
     examples=(
         "tokctl extract pages/ archive.warc.gz -o documents",
         "tokctl extract wiki.jsonl.zst -o documents --text-field body.text --id-field id --language-field lang",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tokctl.errors import ArtifactError, UsageError
 from tokctl.runtime.parameters import ExactDecimal, Quantity, param
@@ -26,7 +26,7 @@ class SplitParameters(ReadingParameters):
     test: ExactDecimal = param(Decimal("0.05"), help="Fraction of the groups for test.", ge=0, le=1)
     count_validation: Quantity | None = param(None, help="A number instead of a fraction (not addition-stable).", ge=0)
     count_test: Quantity | None = param(None, help="A number instead of a fraction (not addition-stable).", ge=0)
-    count: str = param("groups", help="What the numbers are of: groups or documents.", metavar="UNIT")
+    count: Literal["groups", "documents"] = param("groups", help="What the numbers are of.")
     group_by: str = param(
         "group_id",
         help="What stays together: a column, meta.FIELD, or COLUMN~REGEX (its first group).",
