@@ -18,7 +18,15 @@ from tokctl.runtime.parameters import (
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("32k", 32_000), ("32Ki", 32_768), ("64MB", 64_000_000), ("1GiB", 2**30), ("1.5G", 1_500_000_000), ("7", 7), (9, 9)],
+    [
+        ("32k", 32_000),
+        ("32Ki", 32_768),
+        ("64MB", 64_000_000),
+        ("1GiB", 2**30),
+        ("1.5G", 1_500_000_000),
+        ("7", 7),
+        (9, 9),
+    ],
 )
 def test_quantities(text, value):
     assert parse_quantity(text) == value

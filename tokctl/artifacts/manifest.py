@@ -108,7 +108,7 @@ def read_manifest(directory: Path) -> Manifest:
     path = directory / FILE_NAME
     try:
         raw = path.read_bytes()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise ArtifactError(
             f"{directory} has no {FILE_NAME}: it is not a finished tokctl output",
             hint="run the stage that makes it, or name raw files instead",
@@ -116,7 +116,12 @@ def read_manifest(directory: Path) -> Manifest:
             file=str(path),
         ) from None
     except OSError as error:
-        raise ArtifactError(f"can't read {path}: {error.strerror}", code="unreadable", file=str(path)) from None
+        raise ArtifactError(
+            f"can't read {path}: {error.strerror}",
+            hint="check its rights, or make the output again",
+            code="unreadable",
+            file=str(path),
+        ) from None
     try:
         value = json.loads(raw.decode("utf-8"), object_pairs_hook=_no_duplicates)
     except (ValueError, RecursionError) as error:

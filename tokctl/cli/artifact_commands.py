@@ -59,8 +59,8 @@ def verify_command(
             envelope.say(f"  fix: {finding.fix}")
         for row in checked:
             envelope.say(f"{row['directory']}: {row['stage']}, {row['n_files']} files hashed")
-        if errors:
-            envelope.print_error(failure)
+    if errors:
+        envelope.print_error(failure)
     return failure.exit_code if errors else 0
 
 

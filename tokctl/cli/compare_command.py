@@ -17,7 +17,7 @@ from tokctl.stages.compare import STAGE, failure
 
 def _compare(stage: Stage, values: Mapping[str, Any], inputs: Sequence[str], options: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="tokctl-compare-") as scratch:
-        out = Path(values["output_"] or Path(scratch) / "comparison")
+        out = Path(scratch) / "comparison" if values["output_"] is None else Path(values["output_"])
         outcome = run_stage(stage, values, inputs, options, out)
         if values["dry_run_"]:
             if values["json_"]:

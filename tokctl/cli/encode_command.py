@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 def _encode(stage: Stage, values: Mapping[str, Any], inputs: Sequence[str], options: Sequence[str]) -> int:
     if not values["input"]:
         values = {**values, "input": ["-"]}
-    if values["output_"] or values["dry_run_"]:
-        outcome = run_stage(stage, values, inputs, options, Path(values["output_"] or "encoded"))
+    if values["output_"] is not None or values["dry_run_"]:
+        out = Path("encoded" if values["output_"] is None else values["output_"])
+        outcome = run_stage(stage, values, inputs, options, out)
         if values["json_"]:
             envelope.emit(stage.name, outcome.to_json())
         elif not values["quiet_"]:

@@ -45,9 +45,10 @@ def output_lock(out: Path) -> Iterator[None]:
         finally:
             os.close(descriptor)
     try:
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
         try:
+            with disk_errors(path):
+                os.ftruncate(descriptor, 0)
+                os.pwrite(descriptor, str(os.getpid()).encode(), 0)
             yield
         finally:
             path.unlink(missing_ok=True)

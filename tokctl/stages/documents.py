@@ -282,9 +282,14 @@ def text_schema(parts: Sequence[Path]) -> pa.Schema:
     import pyarrow.parquet as pq
 
     from tokctl.corpus.documents import DOCUMENT_SCHEMA
+    from tokctl.corpus.shards import part_errors
     from tokctl.errors import DataError
 
-    schemas = [pq.read_schema(part) for part in parts] or [DOCUMENT_SCHEMA]
+    schemas = []
+    for part in parts:
+        with part_errors(part):
+            schemas.append(pq.read_schema(part))
+    schemas = schemas or [DOCUMENT_SCHEMA]
     for part, schema in zip(parts, schemas, strict=False):
         missing = [name for name in DOCUMENT_SCHEMA.names if name not in schema.names]
         if missing:

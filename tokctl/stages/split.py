@@ -72,11 +72,14 @@ def run(stage_run: StageRun) -> None:
 
     from tokctl.corpus.group_keys import GroupBy
     from tokctl.corpus.release import RoleStatistics, release_hash
-    from tokctl.corpus.shards import ShardWriter, read_part
+    from tokctl.corpus.shards import ShardWriter, part_errors, read_part
     from tokctl.corpus.split import ROLES, SplitPlanner
 
     parameters = stage_run.parameters
-    tables = [pq.read_table(f.path) for item in stage_run.inputs["clusters"] for f in item.files if f.name == CLUSTERS]
+    tables = []
+    for file in (file for item in stage_run.inputs["clusters"] for file in item.files if file.name == CLUSTERS):
+        with part_errors(file.path):
+            tables.append(pq.read_table(file.path))
     planner = SplitPlanner(
         GroupBy.parse(parameters.group_by),
         shares_of(parameters),
@@ -87,7 +90,10 @@ def run(stage_run: StageRun) -> None:
     with rejects_of(stage_run) as rejects:
         parts = document_parts(stage_run, "input", rejects.add)
     schema = text_schema(parts)
-    n_rows = sum(pq.read_metadata(part).num_rows for part in parts)
+    n_rows = 0
+    for part in parts:
+        with part_errors(part):
+            n_rows += pq.read_metadata(part).num_rows
 
     def batches(columns: list[str], phase: str) -> Iterator[pa.RecordBatch]:
         done = 0

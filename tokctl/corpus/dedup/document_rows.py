@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tokctl.corpus.shards import part_errors
 from tokctl.errors import DataError
 
 BATCH_ROWS = 1024
@@ -58,7 +59,8 @@ class DocumentRows:
         """The rows of Parquet parts, one row group read at a time."""
         pieces = []
         for path in paths:
-            metadata = pq.read_metadata(path)
+            with part_errors(Path(path)):
+                metadata = pq.read_metadata(path)
             for group in range(metadata.num_row_groups):
                 pieces.append((str(path), metadata.row_group(group).num_rows, _row_group_reader(Path(path), group)))
         return cls(pieces)
@@ -91,6 +93,7 @@ class DocumentRows:
             if row != piece.first_row + piece.n_rows:
                 raise DataError(
                     f"{piece.name} changed while it was read: {row - piece.first_row} rows instead of {piece.n_rows}",
+                    hint="wait until it is complete, then run again",
                     code="input-changed",
                     file=piece.name,
                 )
@@ -154,7 +157,7 @@ def ragged_text(column: pa.Array, first_row: int = 0) -> tuple[np.ndarray, np.nd
 
 def _row_group_reader(path: Path, group: int) -> Callable[[Sequence[str]], Iterator[pa.RecordBatch]]:
     def read(columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        with pq.ParquetFile(path) as file:
+        with part_errors(path), pq.ParquetFile(path) as file:
             missing = [name for name in columns if name not in file.schema_arrow.names]
             if missing:
                 raise _missing_column(missing[0], str(path))
