@@ -119,8 +119,8 @@ def run(stage_run: StageRun) -> None:
                 writers[role].write(rows)
                 statistics[role].add(rows, groups[roles == code])
     for role, writer in writers.items():
-        for part in writer.close():
-            stage_run.add_output(f"{role}/{part.name}", rows=part.rows, sha256=part.sha256)
+        for shard in writer.close():
+            stage_run.add_output(f"{role}/{shard.name}", rows=shard.rows, sha256=shard.sha256)
     records = {role: statistics[role].record() for role in ROLES}
     stage_run.rows_in = n_rows + stage_run.rows_rejected
     stage_run.rows_out = sum(record.documents for record in records.values())
