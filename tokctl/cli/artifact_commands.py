@@ -29,8 +29,16 @@ def verify_command(
     for name in path:
         directory = Path(name)
         if not directory.is_dir():
-            raise ArtifactError(f"{directory} is not a directory", code="no-manifest", file=name)
+            raise ArtifactError(
+                f"{directory} is not a directory", hint="name a stage's output directory", code="no-manifest", file=name
+            )
         located = locate_manifest(directory)
+        if located is None and (directory / "tokctl.json").is_file():
+            from tokctl.stages.verify import saved_tokenizer_findings
+
+            findings += saved_tokenizer_findings(directory)
+            checked.append({"directory": name, "stage": None, "n_files": 2})
+            continue
         manifest, found = verify_directory(located[0] if located else directory)
         if manifest is not None:
             from tokctl.stages.verify import stage_findings
@@ -58,7 +66,8 @@ def verify_command(
                 envelope.say(f"  {finding.evidence}")
             envelope.say(f"  fix: {finding.fix}")
         for row in checked:
-            envelope.say(f"{row['directory']}: {row['stage']}, {row['n_files']} files hashed")
+            kind, done = (row["stage"], "hashed") if row["stage"] else ("a saved tokenizer", "read")
+            envelope.say(f"{row['directory']}: {kind}, {row['n_files']} files {done}")
     if errors:
         envelope.print_error(failure)
     return failure.exit_code if errors else 0

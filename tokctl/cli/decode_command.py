@@ -17,7 +17,8 @@ from tokctl.errors import DataError, TokctlError
 def command(
     tokenizer: Annotated[str, typer.Option("--tokenizer", help="The tokenizer that made the ids.", metavar="PATH")],
     file: Annotated[
-        str, typer.Argument(help="Rows {ids} as encode writes them; - for stdin.", metavar="[FILE|-]")
+        str,
+        typer.Argument(help="Rows {ids}: JSON lines, or what encode -o wrote; - for stdin.", metavar="[FILE|DIR|-]"),
     ] = "-",
     text_errors: Annotated[
         Literal["bytes", "replace", "strict"],
@@ -25,7 +26,7 @@ def command(
     ] = "bytes",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
 ) -> int:
-    """Decode rows of ids (JSON lines, as encode writes them) and write the raw bytes, one document after the other."""
+    """Decode rows of ids, as encode writes them, and write the raw bytes, one document after the other."""
     from tokctl.stages.tokenizer_files import open_tokenizer
 
     loaded = open_tokenizer(tokenizer)
@@ -65,6 +66,11 @@ def _rows(file: str) -> Iterator[tuple[int, Any, list[int]]]:
     """(line number from 0, doc_id, ids); blank lines are no rows."""
     if file == "-":
         yield from _parse(sys.stdin.buffer, "-")
+        return
+    if Path(file).is_dir() or file.endswith(".parquet"):
+        from tokctl.stages.encode import encoded_rows
+
+        yield from encoded_rows(file)
         return
     try:
         with Path(file).open("rb") as stream:

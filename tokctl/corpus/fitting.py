@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,8 @@ def fit(
             code="first-seen-needs-text",
         )
     (data, offsets, weights), counted_with = _words(counts)
-    sizes = [vocab_size] if isinstance(vocab_size, int) else list(vocab_size)
+    one_size = not isinstance(vocab_size, Iterable)
+    sizes = [_whole(size, "vocab_size") for size in (vocab_size if isinstance(vocab_size, Iterable) else (vocab_size,))]
     fitted = fit_sizes(
         data,
         offsets,
@@ -76,7 +78,19 @@ def fit(
         on_short=on_short,
         **more,
     )
-    return fitted.tokenizers[vocab_size] if isinstance(vocab_size, int) else fitted.tokenizers
+    return fitted.tokenizers[sizes[0]] if one_size else fitted.tokenizers
+
+
+def _whole(value: Any, name: str) -> int:
+    """``value`` as an int, numpy's included; UsageError for what is no whole number."""
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        return operator.index(value)
+    except TypeError:
+        raise UsageError(
+            f"{name} is {value!r}, not a whole number", hint=f"{name}=32_000", code="bad-parameter"
+        ) from None
 
 
 def _words(counts: WordCounts | Mapping[bytes, int] | str | Path) -> tuple[Words, PreTokenizer | None]:
@@ -96,8 +110,9 @@ def _words(counts: WordCounts | Mapping[bytes, int] | str | Path) -> tuple[Words
 def _mapped(counts: Mapping[Any, int]) -> Words:
     words = [word.encode() if isinstance(word, str) else bytes(word) for word in counts]
     for word, count in zip(words, counts.values(), strict=True):
-        if not 0 <= count < 1 << 63:
-            raise DataError(f"the count of {word!r} is {count}, not in 0..2**63 - 1", code="bad-count")
+        is_whole = isinstance(count, int | np.integer) and not isinstance(count, bool)
+        if not is_whole or not 0 <= count < 1 << 63:
+            raise DataError(f"the count of {word!r} is {count!r}, not an integer in 0..2**63 - 1", code="bad-count")
     offsets = np.zeros(len(words) + 1, np.int64)
     np.cumsum([len(word) for word in words], out=offsets[1:])
     data = np.frombuffer(b"".join(words), np.uint8)

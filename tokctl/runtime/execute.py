@@ -125,7 +125,7 @@ def plan_stage(
 ) -> Plan:
     """Resolve and hash the inputs and compute the fingerprint."""
     _check_name(out)
-    inputs = resolve_inputs(stage, arguments, parameters.model_dump(), digests)
+    inputs = resolve_inputs(stage, stage.route(parameters, arguments), parameters.model_dump(), digests)
     if stage.check is not None:
         stage.check(parameters, inputs)
     _refuse_out_in_inputs(out, inputs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,8 @@ from tokctl.runtime.parameters import StageParameters
 if TYPE_CHECKING:
     from tokctl.runtime.stage_run import StageRun
 
+Arguments = Mapping[str, Sequence[str]]
+"""Input slot -> what the user named for it."""
 
 UNFINISHED = re.compile(r"\.partial-[0-9a-f]{16}$")
 """How the name of a directory ends in which an output is being made."""
@@ -92,6 +94,7 @@ class Stage:
     ``version`` is bumped by hand whenever the same inputs and parameters give other bytes; a golden test notices a change
     without a bump. ``libraries`` are distributions and ``data_tables`` names -> versions whose change may change the output.
     ``headline`` says in a few lines what a person wants to know of the manifest's facts.
+    ``route`` may move arguments from one input slot to another, by what the parameters say, before they are resolved.
     """
 
     name: str
@@ -106,4 +109,5 @@ class Stage:
     check: Callable[[StageParameters, Mapping[str, tuple[ResolvedInput, ...]]], None] | None = None
     plugin_sources: Callable[[StageParameters], dict[str, str]] | None = None
     headline: Callable[[Mapping[str, Any]], list[str]] = lambda facts: []
+    route: Callable[[StageParameters, Arguments], Arguments] = lambda parameters, arguments: arguments
     examples: tuple[str, ...] = field(default=())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tokctl.errors import ArtifactError, UsageError
 from tokctl.runtime.parameters import StageParameters, param
-from tokctl.runtime.stage import Input, ResolvedInput, Stage
+from tokctl.runtime.stage import Arguments, Input, ResolvedInput, Stage
 from tokctl.runtime.stage_run import StageRun
 from tokctl.stages.documents import (
     ReadingParameters,
@@ -43,7 +43,7 @@ class CountParameters(ReadingParameters):
     weight_field: str | None = param(
         None, help="An integer in each document's meta that multiplies its words.", metavar="FIELD"
     )
-    merge: bool = param(False, help="Add up the counts in --counts DIR... instead of counting documents.")
+    merge: bool = param(False, help="Add up counts (as INPUT or --counts) instead of counting documents.")
 
 
 @dataclass(frozen=True)
@@ -112,16 +112,24 @@ def count_documents(
     return Counted(path, report)
 
 
+def route(parameters: Any, arguments: Arguments) -> Arguments:
+    """With --merge, INPUT names counts too."""
+    if not parameters.merge:
+        return arguments
+    counts = [*arguments.get("input", ()), *arguments.get("counts", ())]
+    return {**arguments, "input": (), "counts": counts}
+
+
 def check(parameters: Any, inputs: Mapping[str, tuple[ResolvedInput, ...]]) -> None:
     """A pattern that is one, and exactly one kind of input."""
     from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
 
     PreTokenizer.from_pattern(parameters.pattern)
     if parameters.merge:
-        if not inputs["counts"] or inputs["input"] or inputs["weighted"]:
+        if not inputs["counts"] or inputs["weighted"]:
             raise UsageError(
-                "count --merge adds up the counts in --counts DIR... and reads no documents",
-                hint="tokctl count --merge --counts A --counts B -o DIR",
+                "count --merge adds up the outputs of count and reads no documents",
+                hint="tokctl count --merge A B -o DIR",
                 code="input-choice",
             )
         _check_alike(inputs["counts"])
@@ -242,7 +250,9 @@ STAGE = Stage(
     ),
     parameters=CountParameters,
     inputs=(
-        documents_input("Shard directories (for example SPLIT/train) or raw files.", required=False),
+        documents_input(
+            "Shard directories (for example SPLIT/train) or raw files; with --merge, counts.", required=False
+        ),
         Input(
             "weighted",
             'Texts that occur "count" times: JSONL rows {"text" or "hex", "count"}.',
@@ -266,11 +276,12 @@ STAGE = Stage(
     ),
     run=run,
     headline=headline,
+    route=route,
     check=check,
     data_tables=pattern_tables,
     libraries=("pyarrow",),
     examples=(
         "tokctl count split/train -o words --pattern cl100k --special '<|endoftext|>'",
-        "tokctl count --merge --counts machine-a --counts machine-b -o words",
+        "tokctl count --merge machine-a machine-b -o words",
     ),
 )

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from tokctl.errors import UsageError
+from tokctl.artifacts.digests import DigestCache
+from tokctl.errors import DataError, UsageError
+from tokctl.runtime.inputs import resolve_argument
 from tokctl.runtime.parameters import Quantity, param
-from tokctl.runtime.stage import Stage
+from tokctl.runtime.stage import Input, Stage
 from tokctl.runtime.stage_run import StageRun
 from tokctl.stages.count import pattern_tables
 from tokctl.stages.documents import (
@@ -84,15 +87,31 @@ def encoded_batches(stage_run: StageRun, tokenizer: Tokenizer, on_reject: OnReje
     for table, input_bytes in _tables(stage_run, on_reject):
         texts = table.column("text").combine_chunks()
         detail = None
-        if parameters.offsets is not None:
-            detail = tokenizer.encode_flat_with_offsets(texts, unit=parameters.offsets, **options)
-            ids, bounds = detail.ids, detail.offsets
-        else:
-            ids, bounds = tokenizer.encode_flat(texts, **options)
+        try:
+            if parameters.offsets is not None:
+                detail = tokenizer.encode_flat_with_offsets(texts, unit=parameters.offsets, **options)
+                ids, bounds = detail.ids, detail.offsets
+            else:
+                ids, bounds = tokenizer.encode_flat(texts, **options)
+        except DataError as error:
+            raise _of_document(error, table) from None
         truncated = np.zeros(table.num_rows, bool)
         if parameters.max_tokens is not None:
             ids, bounds, truncated = _truncate(tokenizer, parameters, ids, bounds)
         yield EncodedBatch(table, ids, bounds, truncated, detail, input_bytes)
+
+
+def _of_document(error: DataError, table: pa.Table) -> DataError:
+    """An error about a text of a batch, as one about the document that it is."""
+    if error.code != "special-in-text" or error.where.row is None:
+        return error
+    doc_id = table.column("doc_id")[error.where.row].as_py()
+    return DataError(
+        f"the document {doc_id}: {error.message} at byte {error.where.offset}",
+        hint="--allow-special NAME makes it the token, --special-in-text ordinary keeps it text",
+        code=error.code,
+        offset=error.where.offset,
+    )
 
 
 def _truncate(tokenizer: Tokenizer, parameters: Any, ids: Any, bounds: Any) -> tuple[Any, Any, Any]:
@@ -176,6 +195,47 @@ def run(stage_run: StageRun) -> None:
             "max_tokens": parameters.max_tokens,
         },
     }
+
+
+def encoded_rows(argument: str) -> Iterator[tuple[int, str | None, list[int]]]:
+    """(row, doc_id, ids) of encoded shards: an output of ``encode``, checked against its manifest, or one Parquet file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = Path(argument)
+    if path.is_dir():
+        slot = Input("rows", "the output of encode, or a file of rows", accepts=("encode",))
+        resolved = resolve_argument(slot, argument, {}, DigestCache())
+        files = [file.path for file in resolved.files if file.name != "rejects.parquet"]
+    else:
+        files = [path]
+    row = 0
+    for file in files:
+        try:
+            parquet = pq.ParquetFile(file)
+            names = [name for name in ("doc_id", "ids") if name in parquet.schema_arrow.names]
+            kind = parquet.schema_arrow.field("ids").type if "ids" in names else None
+            if kind is None or not _is_list_of_integers(kind):
+                raise DataError(
+                    f"{file} has no column 'ids' of integer lists",
+                    hint=f"columns found: {', '.join(parquet.schema_arrow.names)}",
+                    code="no-ids",
+                    file=str(file),
+                )
+            for batch in parquet.iter_batches(columns=names):
+                for value in batch.to_pylist():
+                    yield row, value.get("doc_id"), value["ids"]
+                    row += 1
+        except (OSError, pa.ArrowException) as error:
+            raise DataError(
+                f"can't read {file}: {error}", hint="encode again with -o", code="unreadable", file=str(file)
+            ) from None
+
+
+def _is_list_of_integers(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return (pa.types.is_list(kind) or pa.types.is_large_list(kind)) and pa.types.is_integer(kind.value_type)
 
 
 def headline(facts: Mapping[str, Any]) -> list[str]:

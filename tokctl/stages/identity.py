@@ -11,10 +11,11 @@ from tokctl.artifacts.manifest import OutputFile, locate_manifest, read_manifest
 from tokctl.errors import ArtifactError, DataError
 
 _RECORDS = {"manifest.json", "run.json"}
+_EXPORTS = {"export huggingface", "export tiktoken"}
 
 
 def identity(path: Path) -> dict[str, Any]:
-    """``semantic`` and ``release`` of a tokenizer, else ``content`` and ``fingerprint`` of a stage's output.
+    """``semantic`` and ``release`` of a tokenizer, an exported one too, else ``content`` and ``fingerprint`` of a stage's output.
 
     The release hash covers the semantic hash and the tokenizer's files (name and SHA-256), without tokctl's records.
     """
@@ -28,6 +29,10 @@ def identity(path: Path) -> dict[str, Any]:
     located = locate_manifest(path) if path.is_dir() else None
     if located is not None and not (path / "tokctl.json").is_file():
         manifest = read_manifest(located[0])
+        if manifest.stage in _EXPORTS and not located[1]:
+            for output in manifest.outputs:
+                _check_output(path, output)
+            return _of_tokenizer(path)
         for output in manifest.outputs_under(located[1]):
             _check_output(located[0], output)
         return {
@@ -35,6 +40,10 @@ def identity(path: Path) -> dict[str, Any]:
             "content": manifest.content_digest(located[1]),
             "fingerprint": manifest.fingerprint,
         }
+    return _of_tokenizer(path)
+
+
+def _of_tokenizer(path: Path) -> dict[str, Any]:
     from tokctl.tokenizer.formats import load
 
     semantic = load(path).semantic_hash

@@ -18,9 +18,7 @@ def stage_findings(directory: Path, manifest: Manifest) -> list[Finding]:
             continue  # a finding already
         try:
             if path.name == "tokctl.json":
-                from tokctl.tokenizer.formats.native import check_self_test, load
-
-                check_self_test(load(path.parent), path.parent)
+                _check_tokenizer(path.parent)
             elif path.name == "words.parquet":
                 from tokctl.corpus.word_counts import WordCounts
 
@@ -29,6 +27,23 @@ def stage_findings(directory: Path, manifest: Manifest) -> list[Finding]:
             fix = error.hint or f"run the stage {manifest.stage!r} again with --force"
             findings.append(Finding(error.code, "error", str(path), None, None, error.message, fix))
     return findings
+
+
+def saved_tokenizer_findings(directory: Path) -> list[Finding]:
+    """Findings of a tokenizer that ``Tokenizer.save`` wrote: it has no manifest, and its self-test is what there is to check."""
+    path = directory / "tokctl.json"
+    try:
+        _check_tokenizer(directory)
+    except TokctlError as error:
+        return [Finding(error.code, "error", str(path), None, None, error.message, error.hint or "save it again")]
+    evidence = "no stage wrote it, so no digests were recorded; its self-test passed"
+    return [Finding("no-manifest", "note", str(path), None, None, evidence, "nothing to mend")]
+
+
+def _check_tokenizer(directory: Path) -> None:
+    from tokctl.tokenizer.formats.native import check_self_test, load
+
+    check_self_test(load(directory), directory)
 
 
 def _split_findings(directory: Path, manifest: Manifest) -> list[Finding]:

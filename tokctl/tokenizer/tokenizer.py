@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Tokenizer:
     """Text to token ids and back. Frozen; threads may share one.
 
@@ -92,6 +92,12 @@ class Tokenizer:
             object.__setattr__(self, "model", replace(self.model, control_ids=in_model))
 
     # -- what there is
+
+    def __repr__(self) -> str:
+        return (
+            f"Tokenizer(bpe, vocab_size={self.vocab_size}, pattern={self.pre_tokenizer.name!r}, "
+            f"specials={list(self.special_ids)[:8]})"
+        )
 
     @classmethod
     def from_merges(

@@ -72,6 +72,8 @@ def _pick(directory: Path) -> Path:
     names = sorted(entry.name for entry in directory.iterdir())
     found = [name for name in (_NATIVE, _HUGGINGFACE) if name in names]
     found += [name for name in names if name.endswith(".tiktoken")]
+    if _HUGGINGFACE in found and "tokenizer.tiktoken" in found and _is_beside_ranks(directory / _HUGGINGFACE):
+        found.remove(_HUGGINGFACE)
     if not found:  # tokenizer.json says all that these two say
         found = [name for name, beside in _MERGES.items() if name in names and beside in names]
     if len(found) == 1:
@@ -95,6 +97,14 @@ def _pick(directory: Path) -> Path:
     )
 
 
+def _is_beside_ranks(file: Path) -> bool:
+    """Whether a JSON file is not a tokenizer itself, but has the pattern and the specials of a ``.tiktoken`` file."""
+    from tokctl.tokenizer.formats.json_reader import read_json
+
+    value = read_json(file)
+    return isinstance(value, dict) and "pattern" in value and "model" not in value
+
+
 def _json_kind(file: Path) -> str:
     """``native`` or ``huggingface``, by what the file says."""
     from tokctl.tokenizer.formats.json_reader import kind_of, read_json
@@ -104,8 +114,9 @@ def _json_kind(file: Path) -> str:
         ".txt": "a text file, perhaps a WordPiece vocabulary",
         ".bpe": "merges without their vocabulary",
     }
-    if file.suffix in others or file.name == "tekken.json":
-        what = "a tekken vocabulary" if file.name == "tekken.json" else others[file.suffix]
+    named = {"tekken.json": "a tekken vocabulary"} | dict.fromkeys(_MERGES.values(), others[".bpe"])
+    if file.suffix in others or file.name in named:
+        what = named.get(file.name) or others[file.suffix]
         raise ArtifactError(
             f"{file.name} is {what}, which is not supported",
             hint="tokctl reads tokctl.json, tokenizer.json, .tiktoken, and vocab.json with merges.txt",
@@ -121,9 +132,13 @@ def _json_kind(file: Path) -> str:
         found = f"an object with {', '.join(map(repr, sorted(value)[:8])) or 'no members'}"
     else:
         found = kind_of(value)
+    hint = "for a vocabulary with merges pass merges=PATH" if isinstance(value, dict) else None
+    ranks = file.with_suffix(".tiktoken")
+    if isinstance(value, dict) and "pattern" in value and ranks.is_file():
+        hint = f"it belongs to {ranks.name}: load that"
     raise ArtifactError(
         f"{file.name} is no tokenizer: it holds {found}",
-        hint="for a vocabulary with merges pass merges=PATH" if isinstance(value, dict) else None,
+        hint=hint,
         code="unsupported",
         file=str(file),
     )

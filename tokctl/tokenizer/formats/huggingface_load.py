@@ -36,6 +36,8 @@ def load(path: Path) -> Tokenizer:
     reader = Reader(read_json(path), path)
     notices: list[str] = []
     try:
+        model_json = reader.object("model")
+        vocab = _vocab(model_json)  # first of all: what there is of a Unigram file to refuse is its model
         _refuse_normalizer(reader)
         patterns = _patterns(reader)
         pre_tokenizer = PreTokenizer.from_patterns(patterns)
@@ -43,8 +45,6 @@ def load(path: Path) -> Tokenizer:
             notices.append(pre_tokenizer.notice)
         tokens = [Reader(value, path, f"$.added_tokens[{i}]") for i, value in enumerate(_list(reader, "added_tokens"))]
         added = [_added(token) for token in tokens]
-        model_json = reader.object("model")
-        vocab = _vocab(model_json)
         _refuse_model_options(model_json, vocab)
         model = read_model(
             vocab,
