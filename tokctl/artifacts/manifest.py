@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -122,16 +123,21 @@ def read_manifest(directory: Path) -> Manifest:
             code="unreadable",
             file=str(path),
         ) from None
+    return _parse(raw, str(path))
+
+
+@lru_cache(maxsize=2)  # of two nodes of a pipeline, one after the other, the second reads what the first has checked
+def _parse(raw: bytes, file: str) -> Manifest:
     try:
         value = json.loads(raw.decode("utf-8"), object_pairs_hook=_no_duplicates)
     except (ValueError, RecursionError) as error:
         raise ArtifactError(
-            f"{path} is not a JSON document: {error}",
+            f"{file} is not a JSON document: {error}",
             hint="restore the file, or run the stage again with --force",
             code="broken-manifest",
-            file=str(path),
+            file=file,
         ) from None
-    return manifest_from_json(value, str(path))
+    return manifest_from_json(value, file)
 
 
 def manifest_from_json(value: Any, file: str) -> Manifest:
