@@ -88,7 +88,7 @@ def execution_options(values: Mapping[str, Any]) -> ExecutionOptions:
     try:
         memory_limit = None if limit is None else parse_quantity(limit)
     except ValueError as error:
-        raise UsageError(f"--memory-limit: {error}", code="bad-parameter") from None
+        raise UsageError(f"--memory-limit: {error}", hint="--memory-limit 2GB", code="bad-parameter") from None
     more = {} if values.get("workers_") is None else {"workers": values["workers_"]}
     return ExecutionOptions(
         memory_limit=memory_limit,

@@ -61,7 +61,9 @@ class GroupBy:
                 re.compile(pattern, re.ASCII)
             except re.error as error:
                 raise UsageError(
-                    f"the grouping pattern {pattern!r} does not compile: {error}", code="bad-pattern"
+                    f"the grouping pattern {pattern!r} does not compile: {error}",
+                    hint="write for example 'uri~^([^/]+)/'",
+                    code="bad-pattern",
                 ) from None
         return cls(column, tuple(path), pattern if tilde else None)
 

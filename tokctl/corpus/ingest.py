@@ -171,7 +171,11 @@ def iter_batches(
     schema = document_schema(options.errors)
     unknown = sorted(set(columns) - set(schema.names))
     if unknown:
-        raise UsageError(f"documents have no column {unknown[0]!r}", hint=f"there are {', '.join(schema.names)}")
+        raise UsageError(
+            f"documents have no column {unknown[0]!r}",
+            hint=f"there are {', '.join(schema.names)}",
+            code="unknown-column",
+        )
     register = IdRegister() if "doc_id" in columns else None
     wanted = pa.schema([schema.field(name) for name in columns])
     for group in document_groups(read_records(files, options), on_reject, report):

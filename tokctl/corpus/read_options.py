@@ -65,7 +65,9 @@ class ReadOptions:
             compiled = re.compile(rule)
         except re.error as error:
             raise UsageError(
-                f"the path rule {rule!r} is not a regular expression: {error}", code="bad-path-rule"
+                f"the path rule {rule!r} is not a regular expression: {error}",
+                hint="write for example '/(?P<language>[a-z]{2})/'",
+                code="bad-path-rule",
             ) from None
         if compiled.groups == 0:
             raise UsageError(

@@ -22,6 +22,7 @@ OPERATORS: dict[str, Callable[[float, float], bool]] = {
     "==": operator.eq,
 }
 SEVERITIES = ("error", "warn")
+_EXAMPLE = '[[gate]] metric = "bytes_per_token.micro", op = ">=", limit = 3.5'
 _KEYS = ("id", "metric", "slice", "op", "limit", "relative_to", "severity")
 
 
@@ -87,7 +88,7 @@ def read_gates(text: str | bytes, *, file: str | None = None) -> tuple[Gate, ...
         what = f"it has {unknown[0]!r}" if unknown else "there is none"
         raise UsageError(
             f"a gate file consists of [[gate]] tables; {what}",
-            hint='[[gate]] metric = "bytes_per_token.micro", op = ">=", limit = 3.5',
+            hint=_EXAMPLE,
             code="bad-gate",
             file=file,
         )
@@ -101,7 +102,7 @@ def read_gates(text: str | bytes, *, file: str | None = None) -> tuple[Gate, ...
 
 def _gate(entry: Mapping[str, Any], number: int, file: str | None) -> Gate:
     def refuse(what: str, hint: str | None = None) -> UsageError:
-        return UsageError(f"gate {number}: {what}", hint=hint, code="bad-gate", file=file)
+        return UsageError(f"gate {number}: {what}", hint=hint or _EXAMPLE, code="bad-gate", file=file)
 
     for key in entry:
         if key not in _KEYS:

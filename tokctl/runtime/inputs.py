@@ -37,7 +37,11 @@ def resolve_inputs(
                 code="missing-input",
             )
         if len(given) > 1 and not slot.many:
-            raise UsageError(f"{stage.name}: {slot.option or 'INPUT'} is given {len(given)} times, expected once")
+            raise UsageError(
+                f"{stage.name}: {slot.option or 'INPUT'} is given {len(given)} times",
+                hint="give it once",
+                code="input-choice",
+            )
         items = [resolve_argument(slot, argument, parameters, digests) for argument in given]
         if slot.labelled:
             _check_labels(slot, items)
@@ -81,7 +85,9 @@ def resolve_argument(slot: Input, argument: str, parameters: Mapping[str, Any], 
                 f"{path} doesn't exist", hint=f"expected: {slot.help}", code="missing-input", file=str(path)
             )
         read_manifest(path)  # raises, saying what is wrong with it
-        raise ArtifactError(f"{path} is not a stage output", code="no-manifest", file=str(path))
+        raise ArtifactError(
+            f"{path} is not a stage output", hint=f"expected: {slot.help}", code="no-manifest", file=str(path)
+        )
     files = tuple(_raw_file(name, file, digests) for name, file in slot.expand(text, parameters))
     content = framed_sha256("raw-files-v1", [[file.name, file.sha256] for file in files])
     return ResolvedInput(argument, path, files, content, label=label)
@@ -157,5 +163,9 @@ def _check_labels(slot: Input, items: list[ResolvedInput]) -> None:
     seen = set()
     for item in items:
         if item.label in seen:
-            raise UsageError(f"{slot.option}: the name {item.label!r} is given twice", hint="give each its own name")
+            raise UsageError(
+                f"{slot.option}: the name {item.label!r} is given twice",
+                hint="give each its own name",
+                code="name-twice",
+            )
         seen.add(item.label)

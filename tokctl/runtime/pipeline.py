@@ -87,10 +87,18 @@ def read_pipeline(file: Path, load_stage: StageLoader, *, output: Path | None = 
         document = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(
-            f"can't read the pipeline {file}: {error.strerror}", code="no-pipeline", file=str(file)
+            f"can't read the pipeline {file}: {error.strerror}",
+            hint="name a pipeline file; see configs/ for examples",
+            code="no-pipeline",
+            file=str(file),
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file} is not TOML: {error}", code="bad-pipeline", file=str(file)) from None
+        raise UsageError(
+            f"{file} is not TOML: {error}",
+            hint="see configs/ for pipelines that work",
+            code="bad-pipeline",
+            file=str(file),
+        ) from None
     unknown = set(document) - {"pipeline", "node"}
     head, tables = document.get("pipeline", {}), document.get("node", {})
     if unknown or not isinstance(tables, dict) or not tables or not isinstance(head, dict):
@@ -194,7 +202,12 @@ def select_nodes(pipeline: Pipeline, only: tuple[str, ...]) -> list[Node]:
 def _node(file: Path, name: str, table: Any, load_stage: StageLoader) -> Node:
     where = f"{file} [node.{name}]"
     if not _NAME.fullmatch(name):
-        raise UsageError(f"{where}: a node's name is letters, digits, '-' and '_'", code="bad-pipeline", file=str(file))
+        raise UsageError(
+            f"{where}: a node's name is letters, digits, '-' and '_'",
+            hint="[node.words]",
+            code="bad-pipeline",
+            file=str(file),
+        )
     if not isinstance(table, dict) or not isinstance(table.get("stage"), str):
         raise UsageError(f"{where}: 'stage' is missing", hint="tokctl stages", code="bad-pipeline", file=str(file))
     stage = load_stage(table["stage"])
@@ -208,7 +221,12 @@ def _node(file: Path, name: str, table: Any, load_stage: StageLoader) -> Node:
         if plain in slots:
             values = [value] if isinstance(value, str) else value
             if not isinstance(values, list) or not all(isinstance(item, str) for item in values):
-                raise UsageError(f"{where}: {key} is a path or a list of paths", code="bad-pipeline", file=str(file))
+                raise UsageError(
+                    f"{where}: {key} is a path or a list of paths",
+                    hint=f'{key} = ["corpus/pages", "${{node}}"]',
+                    code="bad-pipeline",
+                    file=str(file),
+                )
             inputs[slots[plain]] = tuple(values)
         elif key.replace("-", "_") in stage.parameters.model_fields:
             parameters[key] = value
@@ -234,7 +252,12 @@ def _ordered(file: Path, nodes: list[Node]) -> tuple[Node, ...]:
             return
         if node.name in path:
             cycle = " -> ".join([*path[path.index(node.name) :], node.name])
-            raise UsageError(f"{file}: the nodes wait for each other: {cycle}", code="cycle", file=str(file))
+            raise UsageError(
+                f"{file}: the nodes wait for each other: {cycle}",
+                hint="a node's ${...} may only lead to nodes that don't need it",
+                code="cycle",
+                file=str(file),
+            )
         path.append(node.name)
         for name in node.references():
             if name not in by_name:

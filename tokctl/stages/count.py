@@ -121,10 +121,18 @@ def route(parameters: Any, arguments: Arguments) -> Arguments:
 
 
 def check(parameters: Any, inputs: Mapping[str, tuple[ResolvedInput, ...]]) -> None:
-    """A pattern that is one, and exactly one kind of input."""
+    """A pattern and a column that are some, and exactly one kind of input."""
+    from tokctl.corpus.documents import DOCUMENT_SCHEMA
     from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
 
     PreTokenizer.from_pattern(parameters.pattern)
+    columns = [name for name in DOCUMENT_SCHEMA.names if name not in ("text", "meta")]
+    if parameters.slice_by is not None and parameters.slice_by not in columns:
+        raise UsageError(
+            f"documents have no column {parameters.slice_by!r} to count by",
+            hint=f"columns: {', '.join(columns)}",
+            code="unknown-column",
+        )
     if parameters.merge:
         if not inputs["counts"] or inputs["weighted"]:
             raise UsageError(

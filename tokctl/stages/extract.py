@@ -100,9 +100,15 @@ _PROCESS_BYTES = 192 << 20
 
 
 def check(parameters: Any, inputs: Mapping[str, tuple[ResolvedInput, ...]]) -> None:
-    """The extractor exists and what it needs is installed."""
+    """The source's name is one, and the extractor exists with what it needs."""
     from tokctl.corpus.extractors import EXTRACTORS, EXTRAS
 
+    if parameters.source is not None and (not parameters.source or "/" in parameters.source):
+        raise UsageError(
+            f"{parameters.source!r} can't be the name of a source: it is one word of a document's id, without '/'",
+            hint="--source wiki",
+            code="bad-source",
+        )
     name = parameters.extractor
     if name in EXTRAS and find_spec(name) is None:
         raise MissingExtra(name, EXTRAS[name], purpose=f"--extractor {name}")

@@ -44,9 +44,9 @@ def identity(path: Path) -> dict[str, Any]:
 
 
 def _of_tokenizer(path: Path) -> dict[str, Any]:
-    from tokctl.tokenizer.formats import load
+    from tokctl.stages.tokenizer_files import read_tokenizer
 
-    semantic = load(path).semantic_hash
+    semantic = read_tokenizer(path).semantic_hash
     files = [path] if path.is_file() else [p for p in sorted(path.rglob("*")) if p.is_file() and p.name not in _RECORDS]
     declared = [
         {"path": path.name if p == path else p.relative_to(path).as_posix(), "sha256": sha256_file(p)} for p in files

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,8 +69,6 @@ def open_tokenizer(argument: str) -> Tokenizer:
 
 def load_tokenizer(item: ResolvedInput) -> Tokenizer:
     """The tokenizer of a resolved input; an output of ``fit`` with several sizes has to be named with its size."""
-    from tokctl.tokenizer.formats import load
-
     path = tokenizer_path(item)
     if item.manifest is not None and item.manifest.stage.startswith("fit ") and not item.under:
         sizes = list(item.manifest.facts["sizes"])
@@ -80,4 +79,17 @@ def load_tokenizer(item: ResolvedInput) -> Tokenizer:
                 code="several-tokenizers",
                 file=str(path),
             )
-    return load(path)
+    return read_tokenizer(path)
+
+
+def read_tokenizer(path: Path) -> Tokenizer:
+    """A tokenizer's file or directory; an error about it always names the file and what to do."""
+    from tokctl.tokenizer.formats import load
+
+    try:
+        return load(path)
+    except ArtifactError as error:
+        error.hint = error.hint or "the file is damaged or not of this kind: write it again, or name another tokenizer"
+        if error.where.file is None:
+            error.where = replace(error.where, file=str(path))
+        raise
