@@ -145,6 +145,12 @@ def test_force(place, capsys):
     assert differences(tree(place / "pipeline-out"), before) == []
 
 
+def test_dry_run_with_force(place, capsys):
+    nodes = result_of(["run", place / "pipeline.toml", "--force", "--dry-run"], capsys)["nodes"]
+    assert nodes[0]["changes"] == ["--force"]
+    assert all("waits_for" in node for node in nodes[1:])
+
+
 def test_dry_run_writes_nothing(place, capsys):
     out = place / "nowhere"
     before = {path: path.stat().st_mtime_ns for path in sorted(place.rglob("*"))}

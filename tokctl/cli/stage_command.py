@@ -140,7 +140,7 @@ def describe(outcome: Outcome, *, dry_run: bool) -> list[str]:
             "stale": "would be made again",
             "partial": "would be resumed",
             "absent": "would be made",
-        }[outcome.state_before]
+        }["stale" if outcome.changes else outcome.state_before]
         line = f"{outcome.stage}: {outcome.out} {action} (fingerprint {outcome.fingerprint[:16]})"
         return [line, *(f"  {change}" for change in outcome.changes)]
     if not outcome.ran:

@@ -174,7 +174,7 @@ def execute(
             _remove_leftovers(plan)
         if options.dry_run or (state == "current" and not options.force):
             manifest = found if state == "current" else None
-            changes = tuple(plan.changes()) if state == "stale" else ()
+            changes = tuple(plan.changes()) if state == "stale" else ("--force",) if options.force and found else ()
             return Outcome(stage.name, out, plan.fingerprint, False, state, manifest, changes=changes)
         with output_lock(out):
             state, found = plan.standing()  # another run may have finished between our look and our lock

@@ -148,7 +148,7 @@ def run_pipeline(
                 outcome = Outcome(stage.name, out, None, False, state, None, waits_for=blockers)
             else:
                 outcome = execute(stage, parameters, pipeline.arguments(node), out, options, digests)
-            if options.dry_run and outcome.state_before != "current":
+            if options.dry_run and (options.force or outcome.state_before != "current"):
                 pending.add(node.name)
             outcomes.append((node, outcome))
             on_outcome(node, outcome)
