@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import copy
-import subprocess
+import json
 import sys
 
 import pytest
@@ -61,18 +61,18 @@ def test_a_change_is_seen():
     assert changed(recorded, other) == {"words": ["facts"]}
 
 
-def test_writing_refuses_a_change_under_the_same_version(tmp_path):
+def test_writing_refuses_a_change_under_the_same_version(found, tmp_path, monkeypatch):
     """In a copy of the record that differs in one digest."""
-    script = (
-        "import sys, json; from pathlib import Path; sys.path.insert(0, sys.argv[1])\n"
-        "from golden import golden_digests as g\n"
-        "record = g.read_record(); record['words']['facts'] = '0' * 64\n"
-        "g.RECORD = Path(sys.argv[2]); g.RECORD.write_text(json.dumps(record))\n"
-        "sys.argv[1:] = ['--write']; g.main()\n"
-    )
+    other = copy.deepcopy(found)
+    other["words"]["facts"] = "0" * 64
     record = tmp_path / "digests.json"
-    command = [sys.executable, "-c", script, str(golden_digests.HERE.parent), str(record)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 1
-    assert "raise the version" in done.stderr
-    assert '"0000000000' in record.read_text()
+    record.write_text(json.dumps(other))
+    monkeypatch.setattr(golden_digests, "RECORD", record)
+    monkeypatch.setattr(golden_digests, "measure", lambda out: found)
+    monkeypatch.setattr(sys, "argv", ["golden_digests.py", "--write"])
+    with pytest.raises(SystemExit, match="raise the version"):
+        golden_digests.main()
+    assert json.loads(record.read_text()) == other
+    sys.argv.append("--same-version")
+    golden_digests.main()
+    assert json.loads(record.read_text()) == found

@@ -32,8 +32,7 @@ def write_rows(path: Path, texts: Iterable[str]) -> Path:
     "options",
     [
         pytest.param(("2", "1", None), id="2 workers"),
-        pytest.param(("4", "20260101", None), id="4 workers"),
-        pytest.param(("1", "random", "64MB"), id="64 MB"),
+        pytest.param(("4", "20260101", "64MB"), id="4 workers within 64 MB"),
     ],
 )
 def test_whole_pipeline(place, tmp_path, options):
