@@ -20,6 +20,7 @@ class ReadOptions:
     lone surrogates in JSON: ``error`` stops, ``replace`` puts U+FFFD and counts, ``skip`` rejects the document, ``bytes``
     keeps the raw bytes (the text column is then binary; a page is text by then, so HTML replaces).
     Fields of JSON records and Parquet columns may be dotted paths. ``format`` and ``encoding`` are ``auto`` or forced.
+    ``is_verbatim``: text keeps its UTF-8 byte-order mark and an empty file is an empty document, so that encoding is exact.
     """
 
     format: str = "auto"
@@ -41,6 +42,7 @@ class ReadOptions:
     max_document_bytes: int = 1 << 30
     max_ratio: int = 200
     max_decompressed_bytes: int = 64 << 30
+    is_verbatim: bool = False
 
     def __post_init__(self) -> None:
         if self.errors not in ERRORS:

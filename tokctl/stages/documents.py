@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -146,13 +145,12 @@ def document_tables(
     columns: Sequence[str] | None = None,
     *,
     on_reject: OnReject | None = None,
-    format: str | None = None,  # noqa: A002
+    options: ReadOptions | None = None,
 ) -> Iterator[tuple[pa.Table, int]]:
     """``(documents, input bytes)`` in batches; all columns of the document schema unless named.
 
-    ``format`` is how raw files are read, instead of the parameter of that name.
-
-    Counts ``rows_in`` of the run; rejects of raw files go to ``on_reject`` and are counted, without one the first is raised.
+    Raw files are read with ``options``, the run's unless given. Counts ``rows_in`` of the run; rejects of raw files go to
+    ``on_reject`` and are counted, without one the first is raised.
     """
     import pyarrow as pa
 
@@ -177,7 +175,7 @@ def document_tables(
     with _reading_report(stage_run) as report:
         for batch in iter_batches(
             raw,
-            read_options(stage_run, format),
+            options or read_options(stage_run),
             names,
             on_reject=rejected if on_reject is not None else None,
             report=report,
@@ -309,12 +307,11 @@ def text_schema(parts: Sequence[Path]) -> pa.Schema:
     return pa.schema([schemas[0].field(name).with_metadata({}) for name in DOCUMENT_SCHEMA.names])
 
 
-def read_options(stage_run: StageRun, format: str | None = None) -> ReadOptions:  # noqa: A002
-    """The run's ReadOptions, with another ``format`` when one is given."""
+def read_options(stage_run: StageRun) -> ReadOptions:
+    """The run's ReadOptions."""
     from tokctl.corpus.read_options import ReadOptions
 
-    options = ReadOptions.from_parameters(stage_run.parameters)
-    return options if format is None else replace(options, format=format)
+    return ReadOptions.from_parameters(stage_run.parameters)
 
 
 def _document_files(item: ResolvedInput) -> list[Any]:

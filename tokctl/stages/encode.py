@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -18,6 +19,7 @@ from tokctl.stages.documents import (
     ReadingParameters,
     document_tables,
     documents_input,
+    read_options,
     rejects_of,
     role_of,
     total_bytes,
@@ -136,7 +138,10 @@ def _tables(stage_run: StageRun, on_reject: OnReject | None) -> Iterator[tuple[p
     kind = {"auto": None, "document": "text"}.get(kind or "auto", kind)
     if kind is None and all(item.argument == "-" for item in stage_run.inputs["input"]):
         kind = "text"  # what is piped in is one document, even if it looks like something else
-    yield from document_tables(stage_run, "input", _COLUMNS, on_reject=on_reject, format=kind)
+    options = replace(read_options(stage_run), is_verbatim=True)
+    if kind is not None:
+        options = replace(options, format=kind)
+    yield from document_tables(stage_run, "input", _COLUMNS, on_reject=on_reject, options=options)
 
 
 def run(stage_run: StageRun) -> None:

@@ -21,9 +21,10 @@ def read(file: InputFile, stream: ByteStream, options: ReadOptions) -> Iterator[
     Raises DataError for a file in UTF-16 or UTF-32, whose lines don't end in the byte of a newline.
     """
     if not stream.peek(1):
-        yield reject(file, "empty-document", "the file is empty")
+        if not options.is_verbatim:
+            yield reject(file, "empty-document", "the file is empty")
         return
-    skip_mark(file, stream)
+    skip_mark(file, stream, is_kept=options.is_verbatim)
     for row, line in split_lines(stream, options.max_document_bytes):
         if line is None:
             yield too_large(file, options, row=row)
@@ -31,15 +32,18 @@ def read(file: InputFile, stream: ByteStream, options: ReadOptions) -> Iterator[
         yield text_document(file, line, options, {"format": "lines"}, own_id=None, row=row)
 
 
-def skip_mark(file: InputFile, stream: ByteStream) -> None:
-    """Pass over a UTF-8 byte-order mark at the start. Raises DataError for the mark of an encoding without byte newlines."""
+def skip_mark(file: InputFile, stream: ByteStream, *, is_kept: bool = False) -> None:
+    """Pass over a UTF-8 byte-order mark at the start, unless it ``is_kept``.
+
+    Raises DataError for the mark of an encoding whose lines don't end in the byte of a newline.
+    """
     encoding, mark = split_bom(stream.peek(4))
     if encoding not in (None, "utf-8"):
         raise DataError(
             f"{file.name} is in {encoding}; lines are read in UTF-8",
             hint=f"convert it: iconv -f {encoding} -t utf-8", code="not-utf8", file=file.path,
         )  # fmt: skip
-    if mark:
+    if mark and not is_kept:
         stream.read(mark)
 
 

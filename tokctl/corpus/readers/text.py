@@ -33,7 +33,7 @@ def read_whole(file: InputFile, stream: ByteStream, options: ReadOptions) -> byt
     raw = read_all(stream, options.max_document_bytes)
     if raw is None:
         return too_large(file, options, own_id="")
-    if not raw:
+    if not raw and not options.is_verbatim:
         return reject(file, "empty-document", "the file is empty", own_id="")
     return raw
 
@@ -71,6 +71,8 @@ def text_document(
     marked, skip = split_bom(raw) if row is None else (None, 0)
     if marked is not None:
         encoding, origin = marked, "bom"
+        if options.is_verbatim and marked == "utf-8":
+            skip = 0
     text = raw[skip:] if skip else raw
     try:
         decoded = decode(text, encoding, options.errors)
