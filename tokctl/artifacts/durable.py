@@ -86,7 +86,7 @@ def disk_errors(path: Path) -> Iterator[None]:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise ArtifactError(
                 f"no space left while writing {path}",
-                hint="free some space and run the same command again: finished parts are kept",
+                hint="free some space and run the same command again: what is finished is kept",
                 code="no-space",
                 file=str(path),
             ) from None

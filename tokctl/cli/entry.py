@@ -17,7 +17,7 @@ class Interrupted(TokctlError):
 
     def __init__(self) -> None:
         super().__init__(
-            "interrupted", hint="run the same command again: finished parts are kept and it goes on from them"
+            "interrupted", hint="run the same command again: what is finished is kept"
         )
 
 

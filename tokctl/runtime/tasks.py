@@ -96,7 +96,7 @@ def _bounded(
     except BrokenProcessPool:
         raise DataError(
             "a worker process died; the operating system may have been out of memory",
-            hint="run the same command again with fewer --workers: finished parts are kept",
+            hint="run the same command again with fewer --workers: what is finished is kept",
             code="worker-died",
         ) from None
 
