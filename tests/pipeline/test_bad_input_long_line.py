@@ -12,14 +12,25 @@ from pipeline.cli_answers import check_rows, tokctl
 import tokctl as api
 from tokctl.corpus.word_counts import WordCounts
 
-SIZE = 20_000_000
-LIMITS = {"count --pattern none": 8, "count --pattern gpt2": 5, "encode": 13, "extract": 6}
+SIZE = 10_000_000
+LIMITS = {
+    "count --pattern none": 8,
+    "count --pattern gpt2": 5,
+    "encode": 13,
+    "extract": 6,
+}  # times the line, beside ...
+FIXED = 40_000_000  # ... what tables and buffers take whatever the size
 
 
 @pytest.mark.slow
 def test_one_line_of_many_megabytes(tmp_path: Path) -> None:
     rows = {row["command"]: row for row in measure(SIZE, tmp_path)}
-    assert {name: row["times_the_line"] for name, row in rows.items() if row["times_the_line"] > LIMITS[name]} == {}
+    too_much = {
+        name: row["peak_above_base"]
+        for name, row in rows.items()
+        if row["peak_above_base"] > LIMITS[name] * SIZE + FIXED
+    }
+    assert too_much == {}
     text = line(SIZE)
     assert len(text) == SIZE and b"\n" not in text
     out = dict(zip(COMMANDS, (tmp_path / str(number) for number in range(len(COMMANDS))), strict=True))

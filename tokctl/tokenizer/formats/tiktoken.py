@@ -217,4 +217,8 @@ def _name_of(pattern: str) -> str:
 
 
 def _not_expressible(what: str, hint: str | None = None) -> ArtifactError:
-    return ArtifactError(f"tiktoken's format can't express it: {what}", hint=hint, code="not-expressible")
+    return ArtifactError(
+        f"tiktoken's format can't express it: {what}",
+        hint=hint or "export huggingface can express more",
+        code="not-expressible",
+    )
