@@ -16,9 +16,7 @@ class Interrupted(TokctlError):
     exit_code = 130
 
     def __init__(self) -> None:
-        super().__init__(
-            "interrupted", hint="run the same command again: what is finished is kept"
-        )
+        super().__init__("interrupted", hint="run the same command again: what is finished is kept")
 
 
 class OutOfMemory(TokctlError):
