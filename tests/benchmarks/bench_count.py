@@ -7,7 +7,7 @@ it; documents are paragraphs of ``text.txt`` or pages, ``--documents`` groups pa
 bytes. Every configuration runs in a process of its own. The baseline is its memory after imports and the compiling of all
 kernels on a small text, before the input is opened; compiling is not counted. ``scan`` and ``count`` are timed apart: the
 first without the table, the second with it, so that ``probe`` is the difference. All times are CPU seconds of the
-counting thread where there is one worker, else wall.
+counting thread where there is one worker, else wall; wall_s is from opening the input to the committed file.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import platform
 import resource
 import statistics
 import subprocess
@@ -23,7 +22,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +30,7 @@ import pyarrow.parquet as pq
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks import harness
 from benchmarks.corpora import corpus
 
 from tokctl.corpus.word_counts import Batch, WordCounter
@@ -86,14 +85,6 @@ def batches_of(path: Path) -> Iterator[Batch]:
     file = pq.ParquetFile(path)
     for group in range(file.metadata.num_row_groups):
         yield Batch(file.read_row_group(group)["text"])
-
-
-def memory(field: str) -> int:
-    """Bytes from the kernel's account of this process: VmRSS now, VmHWM at its peak since the last reset."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(field):
-            return int(line.split()[1]) << 10
-    raise LookupError(field)
 
 
 def scan_seconds(pre_tokenizer: PreTokenizer, path: Path) -> float | None:
@@ -165,33 +156,33 @@ def measure(configuration: dict, path: Path, repeats: int) -> dict:
     # memory_limit None: the warm-up compiles the spilling kernels by a second, limited count.
     for limit in (None, 8 << 20):
         count(pre_tokenizer, [Batch(pa.array(words))], {**configuration, "memory_limit": limit, "workers": 1})
-    baseline = memory("VmRSS")
-    Path("/proc/self/clear_refs").write_text("5")
+    baseline = harness.restart_peak()
     runs = [count(pre_tokenizer, batches_of(path), configuration) for _ in range(repeats)]
-    peak = memory("VmHWM")
+    peak = harness.memory("VmHWM")
     middle = {key: statistics.median(run[key] for run in runs) for key in runs[0] if key.endswith("seconds")}
     n_bytes = runs[0]["input_bytes"]
     scan = None if configuration.get("workers", 1) > 1 else scan_seconds(pre_tokenizer, path)
+    both = middle["count_seconds"] + middle["finish_seconds"]
     return {
+        "wall_s": round(middle.pop("wall_seconds"), 4),
+        "cpu_s": round(middle.pop("cpu_seconds"), 4),
+        "peak_rss_mb": round(peak / 1e6, 1),
+        "baseline_rss_mb": round(baseline / 1e6, 1),
         **configuration,
         **{key: value for key, value in runs[0].items() if not key.endswith("seconds")},
         **{key: round(value, 4) for key, value in middle.items()},
         "count_mb_per_second": round(n_bytes / 1e6 / middle["count_seconds"], 1),
-        "count_and_finish_mb_per_second": round(
-            n_bytes / 1e6 / (middle["count_seconds"] + middle["finish_seconds"]), 1
-        ),
+        "count_and_finish_mb_per_second": round(n_bytes / 1e6 / both, 1),
         "scan_mb_per_second": scan and round(n_bytes / 1e6 / scan, 1),
         "share": scan
         and {
-            name: round(seconds / (middle["count_seconds"] + middle["finish_seconds"]), 3)
+            name: round(seconds / both, 3)
             for name, seconds in [
                 ("scan", scan),
                 ("probe", middle["count_seconds"] - scan),
                 ("sort_and_write", middle["finish_seconds"]),
             ]
         },
-        "baseline_bytes": baseline,
-        "peak_above_baseline_bytes": peak - baseline,
     }
 
 
@@ -200,6 +191,7 @@ def main() -> None:
     parser.add_argument("--corpus", default="en20")
     parser.add_argument("--documents", type=int, default=4096, metavar="BYTES")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--first", type=int, help="only the first so many configurations")
     parser.add_argument("--input", type=Path, help="a Parquet file with a text column, instead of --corpus")
     parser.add_argument("--configuration", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -212,20 +204,17 @@ def main() -> None:
         if path is None:
             path = Path(scratch, "input.parquet")
             write_input(path, arguments.corpus, arguments.documents)
-        for configuration in CONFIGURATIONS:
+        for configuration in CONFIGURATIONS[: arguments.first]:
             command = [sys.executable, __file__, "--input", str(path), "--repeats", str(arguments.repeats)]
             done = subprocess.run(
                 [*command, "--configuration", json.dumps(configuration)], check=True, capture_output=True, text=True
             )
-            row = {
-                "tool": "tokctl",
-                "version": version("tokctl"),
-                "python": platform.python_version(),
-                "corpus": arguments.corpus if arguments.input is None else arguments.input.name,
-                "repeats": arguments.repeats,
-                **json.loads(done.stdout),
-            }
-            print(json.dumps(row), flush=True)
+            measured = json.loads(done.stdout) | {"repeats": arguments.repeats}
+            label = arguments.corpus if arguments.input is None else arguments.input.name
+            options = ", ".join(f"{name} {value}" for name, value in configuration.items())
+            harness.report(
+                [harness.result(f"count {label}: {options}", "tokctl", "tokctl", measured["input_bytes"], measured)]
+            )
 
 
 if __name__ == "__main__":

@@ -1,23 +1,23 @@
-"""Fitting byte-level BPE: time and memory beside tokenizers and rustbpe, on the same text, with the same merges.
+"""Fitting byte-level BPE from text: time and memory beside tokenizers, rustbpe and sentencepiece, with the same merges.
 
     python tests/benchmarks/bench_fit_bpe.py [--corpus NAME | --text FILE] [--vocab-size N] [--pattern NAME]
                                              [--repeats N] [--fitter NAME]...
 
-One JSON line a fitter. Each measurement is a process of its own on one thread: it reads the text, warms up on a small
-part of it, and then counts words and fits. Imports, compiling and reading are not counted, neither in seconds nor in
-the memory, which is the peak above what was resident before. tokctl's ``count_seconds`` and ``fit_seconds`` are stated
-apart; the peers can't part them. Documents are the text's blocks between blank lines, one item each. ``merged_sha256``
-is over the merged tokens in rank order: tokctl equals tokenizers, tokctl-raw (raw byte order) equals rustbpe.
+One JSON line a fitter, each measured in processes of its own on one thread: it reads the text, warms up on a small part of
+it, and then counts words and fits (``tokctl.count_words`` and ``tokctl.fit``). Imports, compiling and reading are not
+measured. tokctl's count_seconds and fit_seconds are stated apart; the peers can't part them. Documents are the text's blocks
+between blank lines, one item each. ``merged_sha256`` is over the merged tokens in rank order: tokctl must equal tokenizers,
+and tokctl-raw (raw byte order) rustbpe, else the exit code is 1. sentencepiece's BPE is another algorithm (characters, its
+own words and lines as sentences), so that only its time can be compared. tokenizers runs GPT-2's pattern by its own
+ByteLevel, the fastest way it has.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
+import io
 import json
-import os
-import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -25,121 +25,101 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks import harness
 from benchmarks.corpora import corpus
 
 WARM_UP_DOCUMENTS = 200
+Fitter = Callable[[list[str], int, str], Callable[[], tuple[list[bytes], dict[str, float]]]]
 
 
-def memory(name: str) -> int:
-    """A field of /proc/self/status in bytes."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return int(next(line for line in lines if line.startswith(name)).split()[1]) * 1024
+def fit_tokctl(byte_order: str) -> Fitter:
+    import tokctl
 
-
-def tokctl_fitter(byte_order: str) -> Callable[[list[str], int, str], tuple[list[bytes], dict[str, float]]]:
-    import pyarrow as pa
-
-    from tokctl.corpus.word_counts.counter import WordCounter
-    from tokctl.tokenizer.byte_order import byte_alphabet
-    from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
-    from tokctl.tokenizer.trainers.bpe import fit_bpe
-
-    def fit(documents: list[str], vocab_size: int, pattern: str) -> tuple[list[bytes], dict[str, float]]:
-        texts = pa.array(documents, pa.large_string())
+    def fit(documents: list[str], vocab_size: int, pattern: str) -> Callable[[], tuple[list[bytes], dict[str, float]]]:
         started = time.perf_counter()
-        counter = WordCounter(PreTokenizer.from_pattern(pattern))
-        counter.add_texts(texts)
-        words = counter.finish_in_memory()[0]
+        counts = tokctl.count_words(documents, pattern)
         counted = time.perf_counter()
-        alphabet = byte_alphabet(byte_order)
-        result = fit_bpe(words.data, words.offsets, words.counts, n_merges=vocab_size - 256, alphabet=alphabet)
+        fitted = tokctl.fit("bpe", counts, vocab_size=vocab_size, pattern=pattern, byte_order=byte_order)
         done = time.perf_counter()
-        strings = list(alphabet)
-        for left, right in result.merges.tolist():
-            strings.append(strings[left] + strings[right])
-        n_symbols = int(words.offsets[-1])
-        return strings[256:], {
-            "seconds": done - started,
-            "count_seconds": counted - started,
-            "fit_seconds": done - counted,
-            "n_words": words.n_words,
-            "n_symbols": n_symbols,
-        }
+        figures = {"count_seconds": counted - started, "fit_seconds": done - counted, "n_words": counts.n_words}
+        return lambda: ([fitted.token_bytes(number) for number in range(256, vocab_size)], figures)
 
     return fit
 
 
-def tokenizers_fitter() -> Callable[[list[str], int, str], tuple[list[bytes], dict[str, float]]]:
-    import tokenizers
-    from tokenizers import pre_tokenizers
+def fit_tokenizers() -> Fitter:
+    import tokenizers  # noqa: F401  imported before the measurement
+    from interop import peer_fits
 
-    from tokctl.tokenizer.byte_order import unspell_bytes
-    from tokctl.tokenizer.pre_tokenizers.patterns import NAMED
+    def fit(documents: list[str], vocab_size: int, pattern: str) -> Callable[[], tuple[list[bytes], dict[str, float]]]:
+        words = peer_fits.built_in_gpt2() if pattern == "gpt2" else peer_fits.pre_tokenizer(pattern)
+        fitted = peer_fits.fit_tokenizers(documents, vocab_size, words)
+        return lambda: ([left + right for left, right in peer_fits.tokenizers_merges(fitted)], {})
 
-    def fit(documents: list[str], vocab_size: int, pattern: str) -> tuple[list[bytes], dict[str, float]]:
-        started = time.perf_counter()
-        tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
-        if pattern == "gpt2":
-            tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-        else:
-            splits = [pre_tokenizers.Split(tokenizers.Regex(regex), "isolated") for regex in NAMED[pattern]]
-            byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-            tokenizer.pre_tokenizer = pre_tokenizers.Sequence([*splits, byte_level])
-        trainer = tokenizers.trainers.BpeTrainer(
+    return fit
+
+
+def fit_rustbpe() -> Fitter:
+    import rustbpe  # noqa: F401  imported before the measurement
+    from interop import peer_fits
+
+    def fit(documents: list[str], vocab_size: int, pattern: str) -> Callable[[], tuple[list[bytes], dict[str, float]]]:
+        tokens = peer_fits.fit_rustbpe(documents, vocab_size, pattern)
+        return lambda: (tokens[256:], {})
+
+    return fit
+
+
+def fit_sentencepiece() -> Fitter:
+    import sentencepiece
+
+    def fit(documents: list[str], vocab_size: int, pattern: str) -> Callable[[], tuple[list[bytes], dict[str, float]]]:
+        model = io.BytesIO()
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=(line for text in documents for line in text.split("\n")),
+            model_writer=model,
+            model_type="bpe",
             vocab_size=vocab_size,
-            min_frequency=2,
-            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-            show_progress=False,
+            character_coverage=1.0,
+            byte_fallback=True,
+            hard_vocab_limit=False,
+            normalization_rule_name="identity",
+            max_sentence_length=1 << 24,
+            num_threads=1,
+            minloglevel=2,
         )
-        tokenizer.train_from_iterator(iter(documents), trainer)
-        seconds = time.perf_counter() - started
-        merges = json.loads(tokenizer.to_str())["model"]["merges"]
-        return [unspell_bytes(left + right) for left, right in merges], {"seconds": seconds}
+        size = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue()).get_piece_size()
+        return lambda: ([], {"n_pieces": size})
 
     return fit
 
 
-def rustbpe_fitter() -> Callable[[list[str], int, str], tuple[list[bytes], dict[str, float]]]:
-    import rustbpe
-
-    from tokctl.tokenizer.pre_tokenizers.patterns import NAMED
-
-    def fit(documents: list[str], vocab_size: int, pattern: str) -> tuple[list[bytes], dict[str, float]]:
-        (regex,) = NAMED[pattern]
-        started = time.perf_counter()
-        tokenizer = rustbpe.Tokenizer()
-        tokenizer.train_from_iterator(iter(documents), vocab_size, pattern=regex)
-        seconds = time.perf_counter() - started
-        ranks = sorted(tokenizer.get_mergeable_ranks(), key=lambda item: item[1])
-        return [bytes(token) for token, _ in ranks[256:]], {"seconds": seconds}
-
-    return fit
-
-
-FITTERS = {
-    "tokctl": lambda: tokctl_fitter("gpt2"),
-    "tokctl-raw": lambda: tokctl_fitter("raw"),
-    "tokenizers": tokenizers_fitter,
-    "rustbpe": rustbpe_fitter,
+FITTERS: dict[str, tuple[str, Callable[[], Fitter]]] = {
+    "tokctl": ("tokctl", lambda: fit_tokctl("gpt2")),
+    "tokctl-raw": ("tokctl", lambda: fit_tokctl("raw")),
+    "tokenizers": ("tokenizers", fit_tokenizers),
+    "rustbpe": ("rustbpe", fit_rustbpe),
+    "sentencepiece": ("sentencepiece", fit_sentencepiece),
 }
+SAME_MERGES = (("tokctl", "tokenizers"), ("tokctl-raw", "rustbpe"))
 
 
 def measure(name: str, text: Path, vocab_size: int, pattern: str) -> dict[str, object]:
     """One measurement, in this process."""
     documents = text.read_text("utf-8").split("\n\n")
-    fit = FITTERS[name]()
-    fit(documents[:WARM_UP_DOCUMENTS], 4096, pattern)
-    Path("/proc/self/clear_refs").write_text("5")  # the peak starts again from what is resident now
-    resident = memory("VmRSS")
-    tokens, seconds = fit(documents, vocab_size, pattern)
+    fit = FITTERS[name][1]()
+    fit(documents[:WARM_UP_DOCUMENTS], 1024, pattern)
+    tokens_and_figures, usage = harness.measure(lambda: fit(documents, vocab_size, pattern))
+    tokens, figures = tokens_and_figures()
     digest = hashlib.sha256()
     for token in tokens:
         digest.update(len(token).to_bytes(4, "big") + token)
-    peak = memory("VmHWM") - resident
-    return seconds | {"peak_bytes": peak, "n_merges": len(tokens), "merged_sha256": digest.hexdigest()}
+    sha256 = digest.hexdigest() if tokens else None
+    rounded = {key: round(value, 4) for key, value in figures.items()}
+    return {**usage, **rounded, "n_merges": len(tokens) or None, "merged_sha256": sha256}
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--corpus", default="en20", help="a text corpus of corpora.py (en20, en100, mixed20, mixed100)")
     parser.add_argument("--text", type=Path, help="a UTF-8 file instead of a corpus")
@@ -152,26 +132,25 @@ def main() -> None:
     text = arguments.text or corpus(arguments.corpus) / "text.txt"
     if arguments.here:
         print(json.dumps(measure(arguments.here, text, arguments.vocab_size, arguments.pattern)))
-        return
+        return 0
 
-    environment = os.environ | {"RAYON_NUM_THREADS": "1"}
-    options = ["--text", str(text), "--vocab-size", str(arguments.vocab_size), "--pattern", arguments.pattern]
+    label = arguments.corpus if arguments.text is None else arguments.text.name
+    benchmark = f"fit bpe {label} {arguments.pattern} {arguments.vocab_size}"
+    options = ["--text", text, "--vocab-size", arguments.vocab_size, "--pattern", arguments.pattern]
+    lines = {}
     for name in arguments.fitter or FITTERS:
-        command = [sys.executable, __file__, *options, "--here", name]
-        runs = []
-        for _ in range(arguments.repeats):
-            done = subprocess.run(command, capture_output=True, text=True, env=environment)
-            if done.returncode:
-                sys.exit(f"{name} failed:\n{done.stderr}")
-            runs.append(json.loads(done.stdout))
-        median = sorted(runs, key=lambda run: run["seconds"])[len(runs) // 2]
-        n_bytes = text.stat().st_size
-        row = {"fitter": name, "text": text.parent.name if arguments.text is None else text.name, "bytes": n_bytes}
-        row |= {"pattern": arguments.pattern, "vocab_size": arguments.vocab_size, "repeats": len(runs)} | median
-        row["megabytes_per_second"] = n_bytes / 1e6 / statistics.median(run["seconds"] for run in runs)
-        row = {key: round(value, 3) if isinstance(value, float) else value for key, value in row.items()}
-        print(json.dumps(row), flush=True)
+        package = FITTERS[name][0]
+        measured = harness.here(__file__, options, name, repeats=arguments.repeats, peer=package != "tokctl")
+        lines[name] = harness.result(benchmark, name, package, text.stat().st_size, measured)
+    agree = True
+    for ours, peer in SAME_MERGES:
+        if ours in lines and peer in lines:
+            same = lines[ours]["merged_sha256"] == lines[peer]["merged_sha256"]
+            lines[ours]["same_merges_as"] = {peer: same}
+            agree &= same
+    harness.report([*lines.values()], ours=("tokctl", "tokctl-raw"))
+    return int(not agree)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
