@@ -28,6 +28,7 @@ def load(
     pattern: str | None = None,
     specials: Sequence[str] | Mapping[str, int] | None = None,
     merges: str | Path | None = None,
+    schedules: str = "follow",
 ) -> Tokenizer:
     """Read a tokenizer: a directory of tokctl's or Hugging Face's, or one file.
 
@@ -35,8 +36,24 @@ def load(
     ``NAME.json``), a vocabulary with ``merges`` as argument or beside it (``vocab.json`` and ``merges.txt``,
     ``encoder.json`` and ``vocab.bpe``). ``specials`` are names, or names with ids. Raises ArtifactError for a path that
     is missing, ambiguous or of another kind, and for a broken or unsupported file: always with what was found.
+
+    Where a table of merges gives other ids under another order of merging, ``schedules="follow"`` merges as the file's
+    own library does and says so in ``Tokenizer.notices``; ``"refuse"`` raises ArtifactError ``schedules``.
     """
+    from tokctl.tokenizer.formats.schedules import settle_schedule
+
     path = Path(path)
+    tokenizer = _read(path, pattern=pattern, specials=specials, merges=merges)
+    return settle_schedule(tokenizer, schedules, path)
+
+
+def _read(
+    path: Path,
+    *,
+    pattern: str | None,
+    specials: Sequence[str] | Mapping[str, int] | None,
+    merges: str | Path | None,
+) -> Tokenizer:
     if not path.exists():
         raise ArtifactError(f"there is no {path}", code="missing-file", file=str(path))
     file = _pick(path) if path.is_dir() else path

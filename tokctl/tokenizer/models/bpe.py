@@ -176,6 +176,31 @@ class BPE:
         return [int(i) for i in self.token_ids[~self.encodes_to_itself[self.token_ids]]]
 
     @cached_property
+    def schedule_dependent(self) -> list[int]:
+        """Ids of the tokens whose own bytes merge otherwise under another schedule, ascending.
+
+        Empty exactly where occurrence priority, rounds of one pair and one pass by rank give the same ids for every word:
+        in the shortest text on which they part, a merge makes a neighbour of a pair that has a lower rank than it, and
+        that pair's bytes alone are merged in the same way. So it is enough to look at the tokens that have such a pair.
+        """
+        pairs = self.pairs
+        last_rank = np.full(len(self.vocabulary), -1, np.int32)
+        np.maximum.at(last_rank, pairs.merged, pairs.ranks)
+        is_early = np.maximum(last_rank[pairs.left], last_rank[pairs.right]) > pairs.ranks
+        ids = np.unique(pairs.merged[is_early]).astype(np.int32)
+        if len(ids) == 0:
+            return []
+        from tokctl.kernels.bpe_merge_word import merge_space
+        from tokctl.kernels.bpe_schedule import find_rank_falls
+
+        result = np.zeros(len(ids), np.uint8)
+        space = merge_space(int(self.vocabulary.lengths[ids].max()))
+        find_rank_falls(
+            self.vocabulary.data, self.vocabulary.offsets, ids, self.byte_ids, self.pair_slots, space, result
+        )
+        return [int(i) for i in ids[result == 1]]
+
+    @cached_property
     def tables(self) -> Model:
         """What the kernels read."""
         from tokctl.kernels.bpe_encode import Model
