@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 Table = Mapping[tuple[int, int], tuple[int, int]]
 
@@ -17,7 +18,7 @@ def occurrence_priority(ids: Sequence[int], table: Table) -> list[int]:
     """The occurrence of lowest rank, the leftmost of several; one at a time."""
     ids = list(ids)
     while True:
-        found = [(table[pair][0], at) for at, pair in enumerate(zip(ids, ids[1:], strict=False)) if pair in table]
+        found = [(table[pair][0], at) for at, pair in enumerate(pairwise(ids)) if pair in table]
         if not found:
             return ids
         _, at = min(found)
@@ -28,7 +29,7 @@ def selected_pair_rounds(ids: Sequence[int], table: Table) -> list[int]:
     """In each round all occurrences of the lowest rank there is, from left to right."""
     ids = list(ids)
     while True:
-        ranks = [table[pair][0] for pair in zip(ids, ids[1:], strict=False) if pair in table]
+        ranks = [table[pair][0] for pair in pairwise(ids) if pair in table]
         if not ranks:
             return ids
         ids = _replace(ids, table, min(ranks))
