@@ -14,6 +14,7 @@ _PUBLIC: dict[str, str] = {
     "load": "tokctl.tokenizer.formats:load",
     "Tokenizer": "tokctl.tokenizer.tokenizer:Tokenizer",
     "Encoding": "tokctl.tokenizer.encoding:Encoding",
+    "Dropout": "tokctl.tokenizer.dropout:Dropout",
     "PreTokenizer": "tokctl.tokenizer.pre_tokenizers.split:PreTokenizer",
     "fit": "tokctl.corpus.fitting:fit",
     "count_words": "tokctl.corpus.word_counts:count_words",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,12 @@ def flatten(texts: Any) -> tuple[np.ndarray, np.ndarray]:
     offsets = np.zeros(len(encoded) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=offsets[1:])
     return bytes_view(b"".join(encoded)), offsets
+
+
+def texts_of(data: np.ndarray, offsets: np.ndarray) -> list[bytes]:
+    """The texts ``data[offsets[i]:offsets[i + 1]]`` as bytes."""
+    bounds = offsets.tolist()
+    return [data[start:stop].tobytes() for start, stop in pairwise(bounds)]
 
 
 def _from_arrow(texts: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tokctl.errors import ArtifactError, DataError, UsageError
-from tokctl.kernels._boundary import bytes_view, writable_view
+from tokctl.kernels._boundary import bytes_view
 from tokctl.tokenizer.added_tokens import AddedToken, AddedTokenMatcher, Pieces, build_trie, first_spelling
 from tokctl.tokenizer.decoding import join_tokens, unknown_id
+from tokctl.tokenizer.dropout import Dropout
+from tokctl.tokenizer.encode_options import EncodeOptions
 from tokctl.tokenizer.encoding import (
     Encoding,
     FlatEncoding,
@@ -27,9 +29,11 @@ from tokctl.tokenizer.encoding import (
     trim_spaces,
 )
 from tokctl.tokenizer.models.bpe import BPE
+from tokctl.tokenizer.models.bpe_dropout import DropoutEncoder
 from tokctl.tokenizer.models.bpe_encoder import BPEEncoder
+from tokctl.tokenizer.split_policy import NO_POLICY, POLICIES, check_policy, cut_long_texts, whole_texts
 from tokctl.tokenizer.template import NOTHING_ADDED, Template
-from tokctl.tokenizer.texts import flatten, utf8
+from tokctl.tokenizer.texts import flatten, texts_of, utf8
 from tokctl.tokenizer.vocabulary import UNUSED, Vocabulary
 
 if TYPE_CHECKING:
@@ -47,6 +51,9 @@ class Tokenizer:
 
     ``add_special_tokens`` puts the template's tokens around each text; ``bos`` and ``eos`` make sure that the text
     begins and ends with that token, which is never put twice.
+
+    ``split_policy="llama3"`` cuts long texts as Llama's own tokenizer does (see split_policy.py). ``dropout`` drops merges
+    at random (see dropout.py): which ones depends on the text's ``sample`` name, by default the text itself.
     """
 
     pre_tokenizer: PreTokenizer
@@ -175,12 +182,15 @@ class Tokenizer:
         eos: bool = False,
         allowed_special: Iterable[str] | str = (),
         special_in_text: str = "ordinary",
+        split_policy: str = NO_POLICY,
+        dropout: Dropout | None = None,
+        sample: str | bytes | None = None,
     ) -> list[int]:
         """The ids of one text. Raises DataError for a lone surrogate, a byte outside the alphabet, a refused special."""
-        ids, _ = self._encode(
-            _one_text(text), add_special_tokens, bos, eos, allowed_special, special_in_text, workers=1
+        options = EncodeOptions(
+            add_special_tokens, bos, eos, allowed_special, special_in_text, split_policy, dropout, _one_sample(sample)
         )
-        return ids.tolist()
+        return self._encode(_one_text(text), options)[0].tolist()
 
     def encode_batch(self, texts: Any, *, workers: int = 1, **options: Any) -> list[list[int]]:
         """The ids of each text; options as in ``encode``, texts and workers as in ``encode_flat``."""
@@ -197,54 +207,50 @@ class Tokenizer:
         eos: bool = False,
         allowed_special: Iterable[str] | str = (),
         special_in_text: str = "ordinary",
+        split_policy: str = NO_POLICY,
+        dropout: Dropout | None = None,
+        samples: Any = None,
         workers: int = 1,
     ) -> tuple[np.ndarray, np.ndarray]:
         """``(ids uint32[n], offsets int64[m + 1])``: text i has ``ids[offsets[i]:offsets[i + 1]]``.
 
-        ``texts`` is an iterable of str or bytes or an Arrow string or binary array, which is read in place. ``workers``
-        threads share the work; their number changes no id. Errors name the text's row.
+        ``texts`` is an iterable of str or bytes or an Arrow string or binary array, which is read in place; ``samples``
+        are their names for ``dropout`` (a sequence or an Arrow array of str or bytes). ``workers`` threads share the work;
+        their number changes no id. Errors name the text's row.
         """
-        return self._encode(flatten(texts), add_special_tokens, bos, eos, allowed_special, special_in_text, workers)
+        options = EncodeOptions(
+            add_special_tokens, bos, eos, allowed_special, special_in_text, split_policy, dropout, samples, workers
+        )
+        return self._encode(flatten(texts), options)
 
-    def encode_with_offsets(self, text: str | bytes, unit: str = "raw_utf8_bytes", **options: Any) -> Encoding:
+    def encode_with_offsets(
+        self, text: str | bytes, unit: str = "raw_utf8_bytes", *, sample: str | bytes | None = None, **options: Any
+    ) -> Encoding:
         """The ids of one text with offsets in ``unit`` (encoding.UNITS) and masks; options as in ``encode``."""
-        return self._encode_offsets(_one_text(text), unit, **options).text(0)
+        return self._encode_offsets(_one_text(text), unit, EncodeOptions(samples=_one_sample(sample), **options)).text(
+            0
+        )
 
     def encode_flat_with_offsets(self, texts: Any, unit: str = "raw_utf8_bytes", **options: Any) -> FlatEncoding:
         """``encode_with_offsets`` of many texts, as arrays; texts and options as in ``encode_flat``."""
-        return self._encode_offsets(flatten(texts), unit, **options)
+        return self._encode_offsets(flatten(texts), unit, EncodeOptions(**options))
 
-    def _encode(
-        self,
-        texts: tuple[np.ndarray, np.ndarray],
-        add_special_tokens: bool,
-        bos: bool,
-        eos: bool,
-        allowed_special: Iterable[str] | str,
-        special_in_text: str,
-        workers: int,
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _encode(self, texts: tuple[np.ndarray, np.ndarray], options: EncodeOptions) -> tuple[np.ndarray, np.ndarray]:
         data, offsets = texts
-        pieces, _ = self._pieces(data, offsets, add_special_tokens, bos, eos, allowed_special, special_in_text)
-        ids, n_ids = self._run(data, offsets, pieces, workers)
+        pieces, _ = self._pieces(data, offsets, options)
+        ids, n_ids = self._run(data, offsets, pieces, options)
         return ids, _document_offsets(pieces, n_ids, len(offsets) - 1)
 
     def _encode_offsets(
         self,
         texts: tuple[np.ndarray, np.ndarray],
         unit: str,
-        *,
-        add_special_tokens: bool = False,
-        bos: bool = False,
-        eos: bool = False,
-        allowed_special: Iterable[str] | str = (),
-        special_in_text: str = "ordinary",
-        workers: int = 1,
+        options: EncodeOptions,
     ) -> FlatEncoding:
         check_unit(unit)
         data, offsets = texts
-        pieces, is_added = self._pieces(data, offsets, add_special_tokens, bos, eos, allowed_special, special_in_text)
-        ids, n_ids = self._run(data, offsets, pieces, workers)
+        pieces, is_added = self._pieces(data, offsets, options)
+        ids, n_ids = self._run(data, offsets, pieces, options)
         owner = np.repeat(np.arange(len(n_ids)), n_ids)
         is_text = pieces.tokens[owner] < 0
         lengths = np.where(is_text, self.vocabulary.lengths[ids], (pieces.stops - pieces.starts)[owner])
@@ -270,11 +276,19 @@ class Tokenizer:
         return FlatEncoding(ids, starts, stops, mask, sequence_ids, _document_offsets(pieces, n_ids, len(offsets) - 1))
 
     def _run(
-        self, data: np.ndarray, offsets: np.ndarray, pieces: Pieces, workers: int
+        self, data: np.ndarray, offsets: np.ndarray, pieces: Pieces, options: EncodeOptions
     ) -> tuple[np.ndarray, np.ndarray]:
-        if workers < 1:
-            raise UsageError(f"workers is at least 1, not {workers}", code="workers")
-        return self._encoder.encode(data, pieces, workers)
+        if options.workers < 1:
+            raise UsageError(f"workers is at least 1, not {options.workers}", code="workers")
+        dropout = options.dropout
+        if dropout is None or dropout.threshold == 0:
+            return self._encoder.encode(data, pieces, options.workers)
+        samples = texts_of(data, offsets) if options.samples is None else options.samples
+        keys = dropout.keys(samples.to_pylist() if hasattr(samples, "to_pylist") else samples)
+        if len(keys) != len(offsets) - 1:
+            raise UsageError(f"{len(keys)} sample names for {len(offsets) - 1} texts", code="samples")
+        encoder = DropoutEncoder(self.model, self.pre_tokenizer)
+        return encoder.encode(data, pieces, keys, dropout.threshold, options.workers)
 
     @cached_property
     def _margins(self) -> tuple[np.ndarray, np.ndarray]:
@@ -284,27 +298,20 @@ class Tokenizer:
     def _encoder(self) -> BPEEncoder:
         return BPEEncoder(self.model, self.pre_tokenizer)
 
-    def _pieces(
-        self,
-        data: np.ndarray,
-        offsets: np.ndarray,
-        add_special_tokens: bool,
-        bos: bool,
-        eos: bool,
-        allowed_special: Iterable[str] | str,
-        special_in_text: str,
-    ) -> tuple[Pieces, np.ndarray]:
+    def _pieces(self, data: np.ndarray, offsets: np.ndarray, options: EncodeOptions) -> tuple[Pieces, np.ndarray]:
         """The documents cut at their added tokens, with what goes around them; and which pieces were put around."""
         n = len(offsets) - 1
-        allowed = self._allowed(allowed_special)
-        pieces = self.cut(data, offsets, allowed)
-        if special_in_text == "error":
+        allowed = self._allowed(options.allowed_special)
+        pieces = self.cut(data, offsets, allowed, options.split_policy)
+        if options.special_in_text == "error":
             self._refuse_specials(data, offsets, pieces, allowed)
-        elif special_in_text != "ordinary":
+        elif options.special_in_text != "ordinary":
             raise UsageError(
-                f"unknown policy for specials in text: {special_in_text!r}", hint="ordinary or error", code="policy"
+                f"unknown policy for specials in text: {options.special_in_text!r}",
+                hint="ordinary or error",
+                code="policy",
             )
-        before, after = self._around(add_special_tokens, bos, eos)
+        before, after = self._around(options.add_special_tokens, options.bos, options.eos)
         if not before and not after:
             return pieces, np.zeros(len(pieces.starts), np.bool_)
         documents = np.arange(n)
@@ -317,10 +324,18 @@ class Tokenizer:
         order = np.argsort(owners * 3 + rank, kind="stable")
         return Pieces(starts[order], stops[order], tokens[order], owners[order]), rank[order] != 1
 
-    def cut(self, data: np.ndarray, offsets: np.ndarray, allowed_special: Iterable[str] | str = ()) -> Pieces:
-        """The texts ``data[offsets[i]:offsets[i + 1]]`` cut at the added tokens that they may name."""
-        n = len(offsets) - 1
-        pieces = Pieces(writable_view(offsets[:-1]), writable_view(offsets[1:]), np.full(n, -1, np.int64), np.arange(n))
+    def cut(
+        self,
+        data: np.ndarray,
+        offsets: np.ndarray,
+        allowed_special: Iterable[str] | str = (),
+        split_policy: str = NO_POLICY,
+    ) -> Pieces:
+        """The texts ``data[offsets[i]:offsets[i + 1]]`` cut by the policy, then at the added tokens that they may name."""
+        if check_policy(split_policy) == NO_POLICY:
+            pieces = whole_texts(offsets)
+        else:
+            pieces = cut_long_texts(data, offsets, *POLICIES[split_policy])
         matcher = self._matcher(self._allowed(allowed_special))
         return pieces if matcher is None else matcher.cut(data, pieces)
 
@@ -427,6 +442,10 @@ class Tokenizer:
 def _one_text(text: str | bytes) -> tuple[np.ndarray, np.ndarray]:
     data = utf8(text)
     return bytes_view(data), np.array([0, len(data)], np.int64)
+
+
+def _one_sample(sample: str | bytes | None) -> list[str | bytes] | None:
+    return None if sample is None else [sample]
 
 
 def _document_offsets(pieces: Pieces, n_ids: np.ndarray, n_documents: int) -> np.ndarray:
