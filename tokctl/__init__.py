@@ -20,6 +20,8 @@ _PUBLIC: dict[str, str] = {
     "count_words": "tokctl.corpus.word_counts:count_words",
     "WordCounts": "tokctl.corpus.word_counts:WordCounts",
     "compare": "tokctl.metrics.compare:compare",
+    "load_ids": "tokctl.corpus.encoded_ids:load_ids",
+    "FlatIds": "tokctl.corpus.encoded_ids:FlatIds",
     "minhash_signature": "tokctl.corpus.dedup.minhash:minhash_signature",
     "TokctlError": "tokctl.errors:TokctlError",
     "CheckFailed": "tokctl.errors:CheckFailed",

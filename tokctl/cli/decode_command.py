@@ -62,13 +62,13 @@ def _shown(data: bytes) -> dict[str, str]:
         return {"hex": data.hex()}
 
 
-def _rows(file: str) -> Iterator[tuple[int, Any, list[int]]]:
+def _rows(file: str) -> Iterator[tuple[int, Any, Any]]:
     """(line number from 0, doc_id, ids); blank lines are no rows."""
     if file == "-":
         yield from _parse(sys.stdin.buffer, "-")
         return
     if Path(file).is_dir() or file.endswith(".parquet"):
-        from tokctl.stages.encode import encoded_rows
+        from tokctl.stages.encoded_rows import encoded_rows
 
         yield from encoded_rows(file)
         return

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 from tokctl.artifacts.digests import DigestCache
 from tokctl.cli import envelope
 from tokctl.cli.stage_command import arguments_of, describe, execution_options, parameters_of, run_stage, stage_function
+from tokctl.errors import UsageError
 from tokctl.runtime.inputs import resolve_inputs
 from tokctl.runtime.stage import Stage
 from tokctl.runtime.stage_run import StageRun
-from tokctl.stages.encode import STAGE, encoded_batches
+from tokctl.stages.encode import STAGE, check, encoded_batches
 from tokctl.stages.tokenizer_files import load_tokenizer
 
 if TYPE_CHECKING:
@@ -55,11 +56,17 @@ def _rows(
 ) -> Iterator[dict[str, Any]]:
     """``{"doc_id", "ids", "offsets"?}`` of each document. A reject is an error here, unless ``--errors skip`` asks for it."""
     parameters = parameters_of(stage, values, options)
+    if values["output_format"] == "flat" or values["ids_type"] not in (None, "auto"):
+        raise UsageError(
+            "rows on stdout have no form or type of ids", hint="name a directory: -o DIR", code="no-output"
+        )
     resolved = resolve_inputs(stage, arguments_of(values, inputs), parameters.model_dump(), DigestCache())
+    check(parameters, resolved)
     run = StageRun(parameters, resolved, scratch, execution_options({**values, "quiet_": True}))
     (item,) = resolved["tokenizer"]
     on_reject = rejects.append if parameters.errors == "skip" else None  # type: ignore[attr-defined]
-    for batch in encoded_batches(run, load_tokenizer(item), on_reject):
+    tokenizer = load_tokenizer(item, parameters.schedules)  # type: ignore[attr-defined]
+    for batch in encoded_batches(run, tokenizer, on_reject):
         ids, bounds = batch.ids.tolist(), batch.bounds.tolist()
         starts = stops = None
         if batch.detail is not None:

@@ -184,7 +184,7 @@ class _HashingFile:
 
 
 def row_sizes(batch: pa.RecordBatch) -> np.ndarray:
-    """Bytes of the values of each row, int64[n]: the lengths of strings, 8 for anything else."""
+    """Bytes of the values of each row, int64[n]: the lengths of strings and lists of numbers, 8 for anything else."""
     sizes = np.zeros(batch.num_rows, np.int64)
     for column in batch.columns:
         kind = column.type
@@ -193,6 +193,9 @@ def row_sizes(batch: pa.RecordBatch) -> np.ndarray:
             for test in (pa.types.is_large_string, pa.types.is_large_binary, pa.types.is_string, pa.types.is_binary)
         ):
             sizes += pc.fill_null(pc.binary_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+        elif pa.types.is_large_list(kind) and pa.types.is_primitive(kind.value_type):
+            lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+            sizes += lengths * max(kind.value_type.bit_width // 8, 1)
         else:
             sizes += 8
     return sizes
@@ -226,6 +229,13 @@ def read_shards(directory: Path, columns: Sequence[str] | None = None) -> Iterat
 
 def read_part(path: Path, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
     """The rows of one part, a batch a row group; errors as for ``read_shards``."""
+    yield from read_row_groups(path, None, columns)
+
+
+def read_row_groups(
+    path: Path, groups: Sequence[int] | None, columns: Sequence[str] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The rows of some row groups of a part (None: all), a batch a row group; errors as for ``read_shards``."""
     with part_errors(path), pq.ParquetFile(path, pre_buffer=False) as parquet:
         missing = sorted(set(columns or ()) - set(parquet.schema_arrow.names))
         if missing:
@@ -233,7 +243,7 @@ def read_part(path: Path, columns: Sequence[str] | None = None) -> Iterator[pa.R
                 f"{path} has no column {missing[0]!r}",
                 hint=f"columns found: {', '.join(parquet.schema_arrow.names)}", code="no-column", file=str(path),
             )  # fmt: skip
-        for group in range(parquet.num_row_groups):
+        for group in range(parquet.num_row_groups) if groups is None else groups:
             table = parquet.read_row_group(group, columns=None if columns is None else list(columns), use_threads=False)
             batches = (
                 table.select(list(columns)).combine_chunks().to_batches()
@@ -241,6 +251,12 @@ def read_part(path: Path, columns: Sequence[str] | None = None) -> Iterator[pa.R
                 else table.combine_chunks().to_batches()
             )
             yield from batches
+
+
+def row_group_bytes(path: Path) -> list[int]:
+    """The uncompressed bytes of each row group of a part; errors as for ``read_shards``."""
+    with part_errors(path), pq.ParquetFile(path) as parquet:
+        return [parquet.metadata.row_group(group).total_byte_size for group in range(parquet.num_row_groups)]
 
 
 @contextlib.contextmanager

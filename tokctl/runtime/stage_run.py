@@ -69,8 +69,11 @@ class StageRun:
         path = self.directory / name
         self._outputs[name] = OutputFile(name, sha256 or sha256_file(path), path.stat().st_size, rows)
 
-    def adopt(self, file: Path, name: str, *, rows: int | None = None) -> None:
-        """Make a task's ``file`` the output ``name`` (a second link to it, so that a resumed run finds the task whole)."""
+    def adopt(self, file: Path, name: str, *, rows: int | None = None, sha256: str | None = None) -> None:
+        """Make a task's ``file`` the output ``name`` (a second link to it, so that a resumed run finds the task whole).
+
+        It is hashed unless its ``sha256`` is given.
+        """
         target = self.directory / name
         with disk_errors(target):
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -79,7 +82,7 @@ class StageRun:
                 os.link(file, target)
             except OSError:
                 shutil.copyfile(file, target)
-        self.add_output(name, rows=rows)
+        self.add_output(name, rows=rows, sha256=sha256)
 
     def outputs(self) -> tuple[OutputFile, ...]:
         """The declared outputs, by path."""

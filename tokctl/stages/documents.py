@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -207,17 +208,23 @@ def document_batches(
             yield DocumentBatch(texts, slices, weights, share)
 
 
-def document_parts(stage_run: StageRun, slot: str, rejects: OnReject) -> list[Path]:
-    """Parquet parts that hold all documents of a slot; raw files are first read into the work directory."""
+def document_parts(
+    stage_run: StageRun, slot: str, rejects: OnReject, *, options: ReadOptions | None = None
+) -> list[Path]:
+    """Parquet parts that hold all documents of a slot; raw files are first read into the work directory.
+
+    Raw files are read with ``options``, the run's unless given.
+    """
     parts = [file.path for item in stage_run.inputs[slot] if item.is_stage_output for file in _document_files(item)]
     raw = raw_files(stage_run, slot)
     if raw:
         from tokctl.corpus.ingest import document_schema, iter_batches
         from tokctl.corpus.shards import ShardWriter
 
-        options = read_options(stage_run)
+        options = options or read_options(stage_run)
         directory = stage_run.work_directory / f"raw-{slot}"
-        directory.mkdir(exist_ok=True)
+        shutil.rmtree(directory, ignore_errors=True)  # of a run that was cut off
+        directory.mkdir()
 
         def rejected(reject: Reject) -> None:
             stage_run.rows_in += 1

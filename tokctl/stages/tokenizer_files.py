@@ -67,7 +67,7 @@ def open_tokenizer(argument: str) -> Tokenizer:
     return load_tokenizer(item)
 
 
-def load_tokenizer(item: ResolvedInput) -> Tokenizer:
+def load_tokenizer(item: ResolvedInput, schedules: str = "follow") -> Tokenizer:
     """The tokenizer of a resolved input; an output of ``fit`` with several sizes has to be named with its size."""
     path = tokenizer_path(item)
     if item.manifest is not None and item.manifest.stage.startswith("fit ") and not item.under:
@@ -79,15 +79,15 @@ def load_tokenizer(item: ResolvedInput) -> Tokenizer:
                 code="several-tokenizers",
                 file=str(path),
             )
-    return read_tokenizer(path)
+    return read_tokenizer(path, schedules)
 
 
-def read_tokenizer(path: Path) -> Tokenizer:
+def read_tokenizer(path: Path, schedules: str = "follow") -> Tokenizer:
     """A tokenizer's file or directory; an error about it always names the file and what to do."""
     from tokctl.tokenizer.formats import load
 
     try:
-        return load(path)
+        return load(path, schedules=schedules)
     except ArtifactError as error:
         error.hint = error.hint or "the file is damaged or not of this kind: write it again, or name another tokenizer"
         if error.where.file is None:

@@ -1,4 +1,4 @@
-"""What ``tokctl verify`` checks beyond bytes: a tokenizer's self-test, the order of word counts, the groups of a split."""
+"""What ``tokctl verify`` checks beyond bytes: a tokenizer's self-test, the order of word counts, the groups of a split, ids."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ from tokctl.errors import TokctlError
 
 def stage_findings(directory: Path, manifest: Manifest) -> list[Finding]:
     """Findings that need to know what kind of artifact it is."""
-    findings = _split_findings(directory, manifest) if manifest.stage == "split" else []
+    findings = []
+    if manifest.stage == "split":
+        findings = _split_findings(directory, manifest)
+    elif manifest.stage == "encode":
+        findings = _encode_findings(directory, manifest)
     for output in manifest.outputs:
         path = directory / output.path
         if not path.is_file():
@@ -44,6 +48,18 @@ def _check_tokenizer(directory: Path) -> None:
     from tokctl.tokenizer.formats.native import check_self_test, load
 
     check_self_test(load(directory), directory)
+
+
+def _encode_findings(directory: Path, manifest: Manifest) -> list[Finding]:
+    """The ids are below the vocabulary's size, and as many as the rows and the manifest say."""
+    from tokctl.stages.encoded_rows import check_encoded
+
+    try:
+        check_encoded(directory, manifest)
+    except TokctlError as error:
+        fix = "run the stage 'encode' again with --force"
+        return [Finding(error.code, "error", str(directory), None, None, error.message, fix)]
+    return []
 
 
 def _split_findings(directory: Path, manifest: Manifest) -> list[Finding]:
