@@ -11,6 +11,7 @@ from tokenizer.samples import SENTENCES, TEXT, small
 
 from tokctl.tokenizer.added_tokens import AddedToken
 from tokctl.tokenizer.formats import huggingface, load, tiktoken, verification
+from tokctl.tokenizer.formats.huggingface_pre_tokenizer import pre_tokenizer_json
 from tokctl.tokenizer.formats.probe_texts import probe_texts
 from tokctl.tokenizer.layout import from_merges
 from tokctl.tokenizer.models.bpe import BPE
@@ -141,7 +142,7 @@ def test_a_difference_is_shown(tmp_path):
     tokenizer = small("gpt2", 50)
     huggingface.export(tokenizer, tmp_path)
     value = json.loads((tmp_path / "tokenizer.json").read_text())
-    value["pre_tokenizer"] = huggingface.pre_tokenizer_json(small("(?i:h)", 5))
+    value["pre_tokenizer"] = pre_tokenizer_json(small("(?i:h)", 5).pre_tokenizer)
     (tmp_path / "tokenizer.json").write_text(json.dumps(value))
     result = huggingface.verify_huggingface(tokenizer, tmp_path, ["dog", "x the", "y"])
     assert (result["status"], result["n_strings"]) == ("failed", 2)

@@ -137,7 +137,7 @@ def test_a_full_cache_is_emptied_and_changes_nothing():
     encoder = bpe_encoder.BPEEncoder(tokenizer.model, tokenizer.pre_tokenizer)
     encoder._spaces.append(bpe_encoder._Space(tiny, bpe_merge_word.merge_space(bpe_encode.LONGEST_WORD)))
     data = np.frombuffer((TEXT * 4).encode(), np.uint8).copy()
-    ids, _ = encoder.encode(data, tokenizer.cut(data, np.array([0, len(data)])))
+    ids, _ = encoder.encode(data, tokenizer.prepare(data, np.array([0, len(data)])).pieces)
     assert ids.tolist() == expected
     assert 0 < tiny.state[bpe_encode.N_WORDS] <= 5
     assert np.count_nonzero(tiny.slots[2::4]) == tiny.state[bpe_encode.N_WORDS]

@@ -4,7 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizer.samples import small
 
-from tokctl.tokenizer.added_tokens import AddedToken, AddedTokenMatcher, Pieces, build_trie, first_spelling
+from tokctl.tokenizer.added_tokens import AddedToken, Pieces, build_trie, first_spelling
+from tokctl.tokenizer.preparing import Preparer
+from tokctl.tokenizer.split_policy import whole_texts
 from tokctl.tokenizer.tokenizer import Tokenizer
 
 VERSION = small().pre_tokenizer.unicode_version
@@ -15,9 +17,8 @@ def cut(tokens, *texts):
     encoded = [text.encode() if isinstance(text, str) else text for text in texts]
     bounds = np.cumsum([0, *map(len, encoded)])
     data = np.frombuffer(b"".join(encoded), np.uint8).copy()
-    n = len(encoded)
-    pieces = Pieces(bounds[:-1].copy(), bounds[1:].copy(), np.full(n, -1, np.int64), np.arange(n))
-    found = AddedTokenMatcher(tokens, VERSION).cut(data, pieces)
+    preparer = Preparer(tokens, (), (), VERSION)
+    found = preparer.prepare(data, bounds, whole_texts(bounds), frozenset(t.content for t in tokens), follow=False).pieces
     result = [[] for _ in texts]
     columns = (found.starts.tolist(), found.stops.tolist(), found.tokens.tolist(), found.documents.tolist())
     for start, stop, token, document in zip(*columns, strict=True):

@@ -17,6 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tokctl.kernels._jit import jit
+from tokctl.kernels.code_point_map import CodePointMap, map_entry
+from tokctl.kernels.code_points import decode, put_code_point
 
 # what a code point is (bits of CanonicalTable.flags)
 SPACE, DIGIT, PUNCTUATION, LETTER, UNSPACED, MAPPED, JOINS = 1, 2, 4, 8, 16, 32, 64
@@ -33,18 +35,6 @@ _SCRATCH = 128
 _SHORT_RUN = 24
 
 
-class PagedMap(NamedTuple):
-    """Code point -> values: entry e of ``slots[pages[cp >> 8] * 256 + (cp & 255)]`` is ``values[offsets[e - 1]:offsets[e]]``.
-
-    ``pages`` int32[0x1100], ``slots`` int32[256 * p], ``offsets`` int32[e + 1], ``values`` int32[]; entry 0 is none.
-    """
-
-    pages: np.ndarray
-    slots: np.ndarray
-    offsets: np.ndarray
-    values: np.ndarray
-
-
 class CanonicalTable(NamedTuple):
     """What to do with each code point under one set of options.
 
@@ -55,9 +45,9 @@ class CanonicalTable(NamedTuple):
 
     flags: np.ndarray
     classes: np.ndarray
-    single: PagedMap
-    decomposed: PagedMap
-    folded: PagedMap
+    single: CodePointMap
+    decomposed: CodePointMap
+    folded: CodePointMap
     pairs: np.ndarray
     composites: np.ndarray
 
@@ -102,7 +92,7 @@ def _canonicalise_one(table, data, start, stop, out, size, facts):
                 out[size] = 0x20
                 size += 1
             space_waits = False
-            size = _put(out, size, 0xDC00 + np.int64(byte))
+            size = put_code_point(out, size, 0xDC00 + np.int64(byte))
             segment_in = -1
             i += 1
             continue
@@ -151,7 +141,7 @@ def _canonicalise_one(table, data, start, stop, out, size, facts):
             out[size] = 0x30
             size += 1
         else:
-            entry = _entry(table.single, point)
+            entry = map_entry(table.single, point)
             for k in range(table.single.offsets[entry - 1], table.single.offsets[entry]):
                 out[size] = table.single.values[k]
                 size += 1
@@ -193,7 +183,7 @@ def _write_segment(table, data, start, stop, out, size):
         i += width
     normalised = normalise(table, points[:n])
     for k in range(normalised.size):
-        size = _put(out, size, np.int64(normalised[k]))
+        size = put_code_point(out, size, np.int64(normalised[k]))
     return size
 
 
@@ -212,7 +202,7 @@ def normalise(table, points):
 def _mapped(mapping, points, hangul):
     size = 0
     for k in range(points.size):
-        entry = _entry(mapping, points[k])
+        entry = map_entry(mapping, points[k])
         if entry:
             size += mapping.offsets[entry] - mapping.offsets[entry - 1]
         elif hangul and _S_BASE <= points[k] < _S_BASE + _S_COUNT:
@@ -223,7 +213,7 @@ def _mapped(mapping, points, hangul):
     n = 0
     for k in range(points.size):
         point = np.int64(points[k])
-        entry = _entry(mapping, point)
+        entry = map_entry(mapping, point)
         if entry:
             for j in range(mapping.offsets[entry - 1], mapping.offsets[entry]):
                 out[n] = mapping.values[j]
@@ -317,53 +307,3 @@ def _pair(table, first, second):
     if low < table.pairs.size and table.pairs[low] == key:
         return np.int64(table.composites[low])
     return np.int64(-1)
-
-
-@jit
-def _entry(mapping, point):
-    return mapping.slots[mapping.pages[point >> 8] * 256 + (point & 255)]
-
-
-@jit
-def decode(data, i, stop):
-    """``(code point, bytes)`` of the UTF-8 sequence at ``i``; ``(-1, 1)`` where none is valid."""
-    lead = np.int64(data[i])
-    if lead < 0x80:
-        return lead, 1
-    if lead < 0xC2 or lead > 0xF4:
-        return np.int64(-1), 1
-    width = 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
-    if i + width > stop:
-        return np.int64(-1), 1
-    point = lead & (0x7F >> width)
-    for k in range(1, width):
-        byte = np.int64(data[i + k])
-        if byte & 0xC0 != 0x80:
-            return np.int64(-1), 1
-        point = (point << 6) | (byte & 0x3F)
-    if width == 3 and (point < 0x800 or 0xD800 <= point < 0xE000):
-        return np.int64(-1), 1
-    if width == 4 and (point < 0x10000 or point > 0x10FFFF):
-        return np.int64(-1), 1
-    return point, width
-
-
-@jit
-def _put(out, size, point):
-    if point < 0x80:
-        out[size] = point
-        return size + 1
-    if point < 0x800:
-        out[size] = 0xC0 | (point >> 6)
-        out[size + 1] = 0x80 | (point & 0x3F)
-        return size + 2
-    if point < 0x10000:
-        out[size] = 0xE0 | (point >> 12)
-        out[size + 1] = 0x80 | ((point >> 6) & 0x3F)
-        out[size + 2] = 0x80 | (point & 0x3F)
-        return size + 3
-    out[size] = 0xF0 | (point >> 18)
-    out[size + 1] = 0x80 | ((point >> 12) & 0x3F)
-    out[size + 2] = 0x80 | ((point >> 6) & 0x3F)
-    out[size + 3] = 0x80 | (point & 0x3F)
-    return size + 4

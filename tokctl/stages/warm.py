@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 _TEXTS = (
@@ -25,6 +26,7 @@ def _count_and_fit() -> None:
 
     from tokctl.corpus.fitting import fit
     from tokctl.corpus.word_counts import WordCounter, WordCounts
+    from tokctl.tokenizer.normalizers.unicode_form import UnicodeForm
     from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
 
     with tempfile.TemporaryDirectory(prefix="tokctl-warm-") as scratch:
@@ -48,6 +50,8 @@ def _count_and_fit() -> None:
     tokenizer.decode_bytes(ids)
     for text in _TEXTS:
         tokenizer.encode_with_offsets(text, "raw_codepoints", special_in_text="ordinary")
+    rewriting = replace(tokenizer, normalizers=(UnicodeForm("nfc"),))
+    rewriting.encode_with_offsets("e\u0301", "raw_codepoints")
 
 
 def _deduplicate() -> None:

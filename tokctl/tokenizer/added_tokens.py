@@ -8,7 +8,7 @@ passed over whole; ``lstrip`` and ``rstrip`` extend a match over the white space
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -86,56 +86,74 @@ def build_trie(spellings: Sequence[bytes]) -> Trie:
 
 
 class AddedTokenMatcher:
-    """Finds a set of added tokens in text."""
+    """Finds added tokens in text: those of one round, in raw or in normalised text.
 
-    def __init__(self, tokens: Iterable[AddedToken], unicode_version: str) -> None:
-        ordered = sorted(tokens, key=lambda token: token.id)
-        self._rounds = [
-            (group, build_trie([token.spelling for token in group]))
-            for group in ([t for t in ordered if not t.normalized], [t for t in ordered if t.normalized])
-            if group
-        ]
+    ``spellings`` are what the text is searched for, one a token. Of tokens with one spelling the special ones come first,
+    then the one with the smallest id. A token with an empty spelling is never found.
+    """
+
+    def __init__(self, tokens: Sequence[AddedToken], spellings: Sequence[bytes], unicode_version: str) -> None:
+        chosen: dict[bytes, AddedToken] = {}
+        for token, spelling in sorted(zip(tokens, spellings, strict=True), key=lambda t: (not t[0].special, t[0].id)):
+            if spelling:
+                chosen.setdefault(spelling, token)
+        self._tokens = list(chosen.values())
+        self._trie = build_trie(list(chosen)) if chosen else None
         self._unicode_version = unicode_version
 
-    def cut(self, data: np.ndarray, pieces: Pieces) -> Pieces:
-        """Cut the text pieces of ``data uint8[]`` further, at the tokens found in them."""
-        for group, trie in self._rounds:
-            found = _find(trie, data, pieces)
-            if len(found):
-                pieces = self._apply(group, data, pieces, found)
-        return pieces
+    def cut(self, data: np.ndarray, pieces: Pieces, skipped: Collection[int] = ()) -> Pieces:
+        """Cut the text pieces of ``data uint8[]`` further, at the tokens found in them.
 
-    def _apply(self, group: list[AddedToken], data: np.ndarray, pieces: Pieces, found: np.ndarray) -> Pieces:
-        """The pieces with the matches ``found int64[n, 4]`` (piece, start, stop, number in the group) cut out."""
+        The ids in ``skipped`` are found too, so that nothing inside them is, and stay text.
+        """
+        if self._trie is None:
+            return pieces
+        found = _find(self._trie, data, pieces)
+        if len(found) == 0:
+            return pieces
+        owners, starts, stops, tokens = self._cut_at(data, pieces, found, skipped)
+        whole = np.ones(len(pieces.starts), np.bool_)
+        whole[owners] = False
+        kept = np.flatnonzero(whole)
+        order = np.argsort(np.concatenate([kept, owners]), kind="stable")
+        return Pieces(
+            np.concatenate([pieces.starts[kept], starts])[order],
+            np.concatenate([pieces.stops[kept], stops])[order],
+            np.concatenate([pieces.tokens[kept], tokens])[order],
+            np.concatenate([pieces.documents[kept], pieces.documents[owners]])[order],
+        )
+
+    def _cut_at(
+        self, data: np.ndarray, pieces: Pieces, found: np.ndarray, skipped: Collection[int]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """``(owners, starts, stops, tokens)``: what the pieces with the matches ``found int64[n, 4]`` are cut into."""
+        version = self._unicode_version
         rows: list[tuple[int, int, int, int]] = []
-        bounds = np.searchsorted(found[:, 0], np.arange(len(pieces.starts) + 1)).tolist()
-        columns = (pieces.starts.tolist(), pieces.stops.tolist(), pieces.tokens.tolist(), pieces.documents.tolist())
-        for i, (low, high, token, document) in enumerate(zip(*columns, strict=True)):
-            if bounds[i] == bounds[i + 1]:
-                rows.append((low, high, token, document))
-                continue
+        owners, firsts = np.unique(found[:, 0], return_index=True)
+        for owner, matches in zip(owners.tolist(), np.split(found, firsts[1:]), strict=True):
+            low, high = int(pieces.starts[owner]), int(pieces.stops[owner])
             done = low
-            for _, start, stop, number in found[bounds[i] : bounds[i + 1]].tolist():
-                added = group[number]
+            for _, start, stop, number in matches.tolist():
+                added = self._tokens[number]
+                if added.id in skipped:
+                    continue
                 if added.single_word and (
-                    _is_word_before(data, low, start, self._unicode_version)
-                    or _is_word_after(data, stop, high, self._unicode_version)
+                    _is_word_before(data, low, start, version) or _is_word_after(data, stop, high, version)
                 ):
                     continue
                 if added.lstrip:
-                    start = max(_space_start(data, low, start, self._unicode_version), done)
+                    start = max(_space_start(data, low, start, version), done)
                 start = max(start, done)
                 if added.rstrip:
-                    stop = _space_stop(data, stop, high, self._unicode_version)
+                    stop = _space_stop(data, stop, high, version)
                 if done < start:
-                    rows.append((done, start, -1, document))
-                rows.append((start, max(stop, start), added.id, document))
+                    rows.append((owner, done, start, -1))
+                rows.append((owner, start, max(stop, start), added.id))
                 done = max(stop, start)
             if done < high:
-                rows.append((done, high, -1, document))
+                rows.append((owner, done, high, -1))
         table = np.array(rows, np.int64).reshape(-1, 4)
-        starts, stops, tokens, documents = (np.ascontiguousarray(table[:, k]) for k in range(4))
-        return Pieces(starts, stops, tokens, documents)
+        return table[:, 0].copy(), table[:, 1].copy(), table[:, 2].copy(), table[:, 3].copy()
 
 
 def first_spelling(trie: Trie, data: np.ndarray, pieces: Pieces) -> tuple[int, int, int] | None:

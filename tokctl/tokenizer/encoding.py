@@ -87,7 +87,7 @@ def in_code_points(
 def space_margins(
     vocabulary: Vocabulary, added_tokens: tuple[AddedToken, ...], unicode_version: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """``int64[V]`` twice: the bytes of white space at the start and at the end of each token, as ``ByteLevel`` counts them.
+    """``int64[V]`` twice: the white space at the start and at the end of each token in characters, as ``ByteLevel`` counts.
 
     In a token of the model that is U+0020 only (tokenizers looks at the spelling, where other white space is a letter);
     in an added token every White_Space character.
@@ -103,18 +103,17 @@ def space_margins(
         trailing[token_id] = len(token) - len(token.rstrip(b" "))
     space = white_space(unicode_tables.load(unicode_version))
     for added in added_tokens:
-        is_margin = [ord(char) in space for char in added.content]
+        is_margin = [ord(char) in space for char in vocabulary.token(added.id).decode()]
         n_leading = is_margin.index(False) if False in is_margin else len(is_margin)
         n_trailing = is_margin[::-1].index(False) if False in is_margin else len(is_margin)
-        leading[added.id] = len(added.content[:n_leading].encode())
-        trailing[added.id] = len(added.content[len(is_margin) - n_trailing :].encode())
+        leading[added.id], trailing[added.id] = n_leading, n_trailing
     return leading, trailing
 
 
 def trim_spaces(
     starts: np.ndarray, stops: np.ndarray, leading: np.ndarray, trailing: np.ndarray, keeps_one: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Ranges without their tokens' margins (bytes, ``int64[n]``); a single leading space stays where ``keeps_one bool[n]``.
+    """Ranges without their tokens' margins (``int64[n]``); a single leading space stays where ``keeps_one bool[n]``.
 
     As the ``ByteLevel`` post-processor of tokenizers: of a token that is all space the end of its range is left.
     """

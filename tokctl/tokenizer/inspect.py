@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tokctl.tokenizer.added_tokens import Pieces
+from tokctl.tokenizer.aligned import raw_ranges
 from tokctl.tokenizer.encoding import in_code_points
 from tokctl.tokenizer.models.bpe_encoder import BPEEncoder
 from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
@@ -49,7 +50,7 @@ def inspect(
         )
     return {
         "text": _shown(data),
-        "normalized": _shown(data),
+        "normalized": _shown(tokenizer.normalize(data, allowed_special)),
         "spans": _spans(tokenizer, data, allowed_special, control),
         "tokens": tokens,
         "ids": in_bytes.ids,
@@ -64,28 +65,32 @@ def _spans(
     tokenizer: Tokenizer, data: bytes, allowed_special: Iterable[str] | str, control: set[int]
 ) -> list[dict[str, Any]]:
     array, offsets = flatten([data])
-    pieces = tokenizer.cut(array, offsets, allowed_special)
+    prepared = tokenizer.prepare(array, offsets, allowed_special, follow=True)
+    rewritten, pieces = prepared.data, prepared.pieces
     starts, stops, tokens = [], [], []
     for start, stop, token in zip(pieces.starts.tolist(), pieces.stops.tolist(), pieces.tokens.tolist(), strict=True):
-        ends = [stop - start] if token >= 0 else tokenizer.pre_tokenizer.split(data[start:stop]).tolist()
+        ends = [stop - start] if token >= 0 else tokenizer.pre_tokenizer.split(rewritten[start:stop]).tolist()
         starts += [start + begin for begin in (0, *ends[:-1])] if ends else []
         stops += [start + end for end in ends]
         tokens += [token] * len(ends)
     words = Pieces(*(np.array(column, np.int64) for column in (starts, stops, tokens, [0] * len(tokens))))
-    flat, n_ids = BPEEncoder(tokenizer.model, PreTokenizer.from_pattern("none")).encode(array, words)
+    flat, n_ids = BPEEncoder(tokenizer.model, PreTokenizer.from_pattern("none")).encode(rewritten, words)
     ids = [part.tolist() for part in np.split(flat, np.cumsum(n_ids)[:-1])]
-    first, last = in_code_points(array, offsets, words.documents, words.starts, words.stops)
+    lows, highs = words.starts, words.stops
+    if prepared.is_rewritten:
+        lows, highs = raw_ranges(array, prepared.origins, lows, highs)
+    first, last = in_code_points(array, offsets, words.documents, lows, highs)
     spans = []
     for i, (start, stop, token) in enumerate(zip(starts, stops, tokens, strict=True)):
         kind = "word" if token < 0 else "special" if token in control else "added"
         spans.append(
             {
                 "kind": kind,
-                "bytes": [start, stop],
+                "bytes": [int(lows[i]), int(highs[i])],
                 "code_points": [int(first[i]), int(last[i])],
-                **_shown(data[start:stop]),
+                **_shown(rewritten[start:stop].tobytes()),
                 "ids": ids[i],
-                "merges": [] if token >= 0 else _merges(tokenizer, data[start:stop]),
+                "merges": [] if token >= 0 else _merges(tokenizer, rewritten[start:stop].tobytes()),
             }
         )
     return spans

@@ -1,6 +1,7 @@
-"""Tokenizer: normalizer, pre-tokenizer, model, post-processor, decoder and added tokens, as one value.
+"""Tokenizer: normalizers, pre-tokenizer, model, post-processor, decoder and added tokens, as one value.
 
-The normalizer is none so far: text is encoded as it is, and decoding gives back exactly its bytes.
+Without normalizers, steps and stripping added tokens text is encoded as it is, and decoding gives back exactly its
+bytes; else it gives back what ``normalize`` says.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import numpy as np
 
 from tokctl.errors import ArtifactError, DataError, UsageError
 from tokctl.kernels._boundary import bytes_view
-from tokctl.tokenizer.added_tokens import AddedToken, AddedTokenMatcher, Pieces, build_trie, first_spelling
+from tokctl.tokenizer.added_tokens import AddedToken, Pieces
+from tokctl.tokenizer.aligned import AlignedPieces
 from tokctl.tokenizer.decoding import join_tokens, unknown_id
 from tokctl.tokenizer.dropout import Dropout
 from tokctl.tokenizer.encode_options import EncodeOptions
@@ -24,20 +26,22 @@ from tokctl.tokenizer.encoding import (
     Encoding,
     FlatEncoding,
     check_unit,
-    in_code_points,
     space_margins,
-    trim_spaces,
 )
+from tokctl.tokenizer.locating import locate
 from tokctl.tokenizer.models.bpe import BPE
 from tokctl.tokenizer.models.bpe_dropout import DropoutEncoder
 from tokctl.tokenizer.models.bpe_encoder import BPEEncoder
+from tokctl.tokenizer.preparing import Preparer
 from tokctl.tokenizer.split_policy import NO_POLICY, POLICIES, check_policy, cut_long_texts, whole_texts
 from tokctl.tokenizer.template import NOTHING_ADDED, Template
 from tokctl.tokenizer.texts import flatten, texts_of, utf8
 from tokctl.tokenizer.vocabulary import UNUSED, Vocabulary
 
 if TYPE_CHECKING:
+    from tokctl.tokenizer.normalizers import Normalizer
     from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
+    from tokctl.tokenizer.pre_tokenizers.steps import Step
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,6 +68,9 @@ class Tokenizer:
     template: Template = NOTHING_ADDED
     notices: tuple[str, ...] = field(default=(), compare=False)
     """What a loaded file holds that this tokenizer doesn't follow, or follows in another way."""
+    normalizers: tuple[Normalizer, ...] = ()
+    steps: tuple[Step, ...] = ()
+    """What the pre-tokenizer does before its split patterns (see ``pre_tokenizers.steps``)."""
 
     def __post_init__(self) -> None:
         tokens = sorted(self.added_tokens, key=lambda token: token.id)
@@ -130,12 +137,15 @@ class Tokenizer:
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        """The bytes of every id, added tokens included (an added token's spelling wins over the model's)."""
+        """The bytes of every id, added tokens included (an added token's spelling wins over the model's).
+
+        An added token with ``normalized`` has its normalised spelling, as in tokenizers.
+        """
         tokens = self.model.vocabulary.tokens()
         last = max((token.id for token in self.added_tokens), default=-1)
         tokens += [None] * (last + 1 - len(tokens))
         for token in self.added_tokens:
-            tokens[token.id] = token.spelling
+            tokens[token.id] = self._preparer.spelling(token)
         return Vocabulary.from_tokens(tokens)
 
     @property
@@ -237,9 +247,9 @@ class Tokenizer:
 
     def _encode(self, texts: tuple[np.ndarray, np.ndarray], options: EncodeOptions) -> tuple[np.ndarray, np.ndarray]:
         data, offsets = texts
-        pieces, _ = self._pieces(data, offsets, options)
-        ids, n_ids = self._run(data, offsets, pieces, options)
-        return ids, _document_offsets(pieces, n_ids, len(offsets) - 1)
+        prepared, _ = self._pieces(data, offsets, options, follow=False)
+        ids, n_ids = self._run(data, offsets, prepared, options)
+        return ids, _document_offsets(prepared.pieces, n_ids, len(offsets) - 1)
 
     def _encode_offsets(
         self,
@@ -249,24 +259,18 @@ class Tokenizer:
     ) -> FlatEncoding:
         check_unit(unit)
         data, offsets = texts
-        pieces, is_added = self._pieces(data, offsets, options)
-        ids, n_ids = self._run(data, offsets, pieces, options)
+        prepared, is_added = self._pieces(data, offsets, options, follow=True)
+        pieces = prepared.pieces
+        ids, n_ids = self._run(data, offsets, prepared, options)
         owner = np.repeat(np.arange(len(n_ids)), n_ids)
         is_text = pieces.tokens[owner] < 0
         lengths = np.where(is_text, self.vocabulary.lengths[ids], (pieces.stops - pieces.starts)[owner])
-        base = offsets[0] if len(offsets) > 1 else 0
-        stops = np.cumsum(lengths) + base
-        starts = stops - lengths
         added = is_added[owner]
-        documents = pieces.documents[owner]
+        margins = (lengths, lengths)
         if self.template.trim_offsets:
             leading, trailing = self._margins
-            keeps_one = (starts == offsets[documents]) & self.template.trim_keeps_first
-            starts, stops = trim_spaces(starts, stops, leading[ids], trailing[ids], keeps_one)
-        if unit == "raw_utf8_bytes":
-            starts, stops = starts - offsets[documents], stops - offsets[documents]
-        else:
-            starts, stops = in_code_points(data, offsets, documents, starts, stops)
+            margins = leading[ids], trailing[ids]
+        starts, stops = locate(prepared, data, offsets, n_ids, lengths, margins, self.template, unit)
         starts[added] = 0
         stops[added] = 0
         special = np.zeros(max(self.vocab_size, 1), np.uint8)
@@ -276,19 +280,19 @@ class Tokenizer:
         return FlatEncoding(ids, starts, stops, mask, sequence_ids, _document_offsets(pieces, n_ids, len(offsets) - 1))
 
     def _run(
-        self, data: np.ndarray, offsets: np.ndarray, pieces: Pieces, options: EncodeOptions
+        self, data: np.ndarray, offsets: np.ndarray, prepared: AlignedPieces, options: EncodeOptions
     ) -> tuple[np.ndarray, np.ndarray]:
         if options.workers < 1:
             raise UsageError(f"workers is at least 1, not {options.workers}", code="workers")
         dropout = options.dropout
         if dropout is None or dropout.threshold == 0:
-            return self._encoder.encode(data, pieces, options.workers)
+            return self._encoder.encode(prepared.data, prepared.pieces, options.workers)
         samples = texts_of(data, offsets) if options.samples is None else options.samples
         keys = dropout.keys(samples.to_pylist() if hasattr(samples, "to_pylist") else samples)
         if len(keys) != len(offsets) - 1:
             raise UsageError(f"{len(keys)} sample names for {len(offsets) - 1} texts", code="samples")
         encoder = DropoutEncoder(self.model, self.pre_tokenizer)
-        return encoder.encode(data, pieces, keys, dropout.threshold, options.workers)
+        return encoder.encode(prepared.data, prepared.pieces, keys, dropout.threshold, options.workers)
 
     @cached_property
     def _margins(self) -> tuple[np.ndarray, np.ndarray]:
@@ -298,46 +302,76 @@ class Tokenizer:
     def _encoder(self) -> BPEEncoder:
         return BPEEncoder(self.model, self.pre_tokenizer)
 
-    def _pieces(self, data: np.ndarray, offsets: np.ndarray, options: EncodeOptions) -> tuple[Pieces, np.ndarray]:
-        """The documents cut at their added tokens, with what goes around them; and which pieces were put around."""
-        n = len(offsets) - 1
-        allowed = self._allowed(options.allowed_special)
-        pieces = self.cut(data, offsets, allowed, options.split_policy)
-        if options.special_in_text == "error":
-            self._refuse_specials(data, offsets, pieces, allowed)
-        elif options.special_in_text != "ordinary":
+    def _pieces(
+        self, data: np.ndarray, offsets: np.ndarray, options: EncodeOptions, *, follow: bool
+    ) -> tuple[AlignedPieces, np.ndarray]:
+        """The texts in pieces, with what goes around them; and which pieces were put around."""
+        if options.special_in_text not in ("ordinary", "error"):
             raise UsageError(
                 f"unknown policy for specials in text: {options.special_in_text!r}",
                 hint="ordinary or error",
                 code="policy",
             )
+        prepared = self.prepare(
+            data,
+            offsets,
+            options.allowed_special,
+            options.split_policy,
+            follow=follow,
+            refuse=options.special_in_text == "error",
+        )
+        pieces = prepared.pieces
         before, after = self._around(options.add_special_tokens, options.bos, options.eos)
         if not before and not after:
-            return pieces, np.zeros(len(pieces.starts), np.bool_)
+            return prepared, np.zeros(len(pieces.starts), np.bool_)
+        n = len(offsets) - 1
+        bounds = prepared.document_bounds(offsets)
         documents = np.arange(n)
-        places = [(offsets[:-1], 0, token) for token in before] + [(offsets[1:], 2, token) for token in after]
+        places = [(bounds[:-1], 0, token) for token in before] + [(bounds[1:], 2, token) for token in after]
         starts = np.concatenate([pieces.starts, *(at for at, _, _ in places)])
         stops = np.concatenate([pieces.stops, *(at for at, _, _ in places)])
         tokens = np.concatenate([pieces.tokens, *(np.full(n, token, np.int64) for _, _, token in places)])
         owners = np.concatenate([pieces.documents, *(documents for _ in places)])
         rank = np.concatenate([np.ones(len(pieces.starts), np.int64), *(np.full(n, k) for _, k, _ in places)])
         order = np.argsort(owners * 3 + rank, kind="stable")
-        return Pieces(starts[order], stops[order], tokens[order], owners[order]), rank[order] != 1
+        pieces = Pieces(starts[order], stops[order], tokens[order], owners[order])
+        return replace(prepared, pieces=pieces), rank[order] != 1
 
-    def cut(
+    @cached_property
+    def _preparer(self) -> Preparer:
+        return Preparer(self.added_tokens, self.normalizers, self.steps, self.pre_tokenizer.unicode_version)
+
+    def prepare(
         self,
         data: np.ndarray,
         offsets: np.ndarray,
         allowed_special: Iterable[str] | str = (),
         split_policy: str = NO_POLICY,
-    ) -> Pieces:
-        """The texts ``data[offsets[i]:offsets[i + 1]]`` cut by the policy, then at the added tokens that they may name."""
+        *,
+        follow: bool = False,
+        refuse: bool = False,
+    ) -> AlignedPieces:
+        """The texts ``data[offsets[i]:offsets[i + 1]]``, cut by the policy, as the pieces in which words are found.
+
+        ``follow`` and ``refuse``: see ``preparing.Preparer``.
+        """
         if check_policy(split_policy) == NO_POLICY:
             pieces = whole_texts(offsets)
         else:
             pieces = cut_long_texts(data, offsets, *POLICIES[split_policy])
-        matcher = self._matcher(self._allowed(allowed_special))
-        return pieces if matcher is None else matcher.cut(data, pieces)
+        allowed = self._allowed(allowed_special)
+        return self._preparer.prepare(data, offsets, pieces, allowed, follow=follow, refuse=refuse)
+
+    def normalize(self, text: str | bytes, allowed_special: Iterable[str] | str = ()) -> bytes:
+        """What decoding the text's ids gives back, in bytes: the text itself unless this tokenizer rewrites text."""
+        data, offsets = _one_text(text)
+        prepared = self.prepare(data, offsets, allowed_special)
+        pieces = prepared.pieces
+        parts = zip(pieces.starts.tolist(), pieces.stops.tolist(), pieces.tokens.tolist(), strict=True)
+        return b"".join(
+            self.token_bytes(token) if token >= 0 else prepared.data[start:stop].tobytes()
+            for start, stop, token in parts
+        )
 
     def _around(self, add_special_tokens: bool, bos: bool, eos: bool) -> tuple[list[int], list[int]]:
         before = list(self.template.prefix) if add_special_tokens else []
@@ -373,33 +407,6 @@ class Tokenizer:
                 code="unknown-special",
             )
         return allowed
-
-    @cached_property
-    def _matchers(self) -> dict[frozenset[str], AddedTokenMatcher | None]:
-        return {}
-
-    def _matcher(self, allowed: frozenset[str]) -> AddedTokenMatcher | None:
-        if allowed not in self._matchers:
-            tokens = [token for token in self.added_tokens if not token.special or token.content in allowed]
-            self._matchers[allowed] = AddedTokenMatcher(tokens, self.pre_tokenizer.unicode_version) if tokens else None
-        return self._matchers[allowed]
-
-    def _refuse_specials(self, data: np.ndarray, offsets: np.ndarray, pieces: Pieces, allowed: frozenset[str]) -> None:
-        names = [name for name in self.special_ids if name not in allowed]
-        if not names:
-            return
-        found = first_spelling(build_trie([name.encode() for name in names]), data, pieces)
-        if found is None:
-            return
-        piece, start, number = found
-        row = int(pieces.documents[piece])
-        raise DataError(
-            f"the text spells the control token {names[number]!r}",
-            hint='allow it by name, or encode it as ordinary text with special_in_text="ordinary"',
-            code="special-in-text",
-            row=row,
-            offset=start - int(offsets[row]),
-        )
 
     # -- decoding
 

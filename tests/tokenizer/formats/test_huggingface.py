@@ -7,6 +7,7 @@ from tokenizer.samples import SPECIALS, TEXT, small
 from tokctl.errors import ArtifactError
 from tokctl.tokenizer.added_tokens import AddedToken
 from tokctl.tokenizer.formats import huggingface, load
+from tokctl.tokenizer.formats.huggingface_pre_tokenizer import pre_tokenizer_json
 from tokctl.tokenizer.layout import from_merges
 from tokctl.tokenizer.models.bpe import BPE
 from tokctl.tokenizer.pre_tokenizers.patterns import NAMED
@@ -50,7 +51,7 @@ def test_the_configuration_keeps_spaces(tmp_path):
 
 def test_patterns_are_written_as_split_steps():
     for name, patterns in NAMED.items():
-        value = huggingface.pre_tokenizer_json(small(name, 5))
+        value = pre_tokenizer_json(small(name, 5).pre_tokenizer)
         steps = value["pretokenizers"] if value["type"] == "Sequence" else [value]
         assert steps[-1]["type"] == "ByteLevel"
         regexes = [step["pattern"]["Regex"] for step in steps[:-1]]
@@ -137,9 +138,12 @@ def sequence(*steps):
         (sequence(split(NAMED["llama3"][0], "Removed", True), BYTE_LEVEL), NAMED["llama3"]),
         (
             sequence({"type": "Digits", "individual_digits": True}, {**BYTE_LEVEL, "use_regex": True}),
-            NAMED["starcoder"],
+            (r"[\p{N}\x{11DE0}-\x{11DE9}\x{16FF4}-\x{16FF6}]", *NAMED["gpt2"]),
         ),
-        (sequence({"type": "Digits", "individual_digits": False}, BYTE_LEVEL), (r"\p{N}+",)),
+        (
+            sequence({"type": "Digits", "individual_digits": False}, BYTE_LEVEL),
+            (r"[\p{N}\x{11DE0}-\x{11DE9}\x{16FF4}-\x{16FF6}]+",),
+        ),
         (sequence(sequence(split("a")), {**split("."), "pattern": {"String": "."}}, BYTE_LEVEL), ("a", r"\.")),
     ],
 )
@@ -150,26 +154,27 @@ def test_pre_tokenizers_are_read(tmp_path, exported, pre_tokenizer, patterns):
 @pytest.mark.parametrize(
     ("changes", "found"),
     [
-        ({"normalizer": {"type": "NFC"}}, "NFC"),
+        ({"normalizer": {"type": "StripAccents"}}, r"\$\.normalizer is not supported: found StripAccents"),
         (
-            {"normalizer": {"type": "Sequence", "normalizers": [{"type": "NFKC"}, {"type": "Lowercase"}]}},
-            "NFKC, Lowercase",
+            {"normalizer": {"type": "Sequence", "normalizers": [{"type": "NFKC"}, {"type": "Nmt"}]}},
+            r"\$\.normalizer\.normalizers\[1\] is not supported: found Nmt",
         ),
+        ({"normalizer": {"type": "Sequence"}}, "null for 'normalizers'"),
+        ({"normalizer": {"type": "Strip"}}, "Strip that is not complete"),
+        ({"normalizer": {"type": "Replace", "pattern": {"String": ""}, "content": "x"}}, "normalizer.pattern"),
         ({"pre_tokenizer": None}, "none"),
         ({"pre_tokenizer": {"type": "Whitespace"}}, "Whitespace"),
-        ({"pre_tokenizer": sequence({"type": "Metaspace"}, BYTE_LEVEL)}, "Metaspace"),
+        ({"pre_tokenizer": sequence({"type": "Metaspace"}, BYTE_LEVEL)}, r"pretokenizers\[0\] is .* found Metaspace"),
+        ({"pre_tokenizer": sequence({"type": "CharDelimiterSplit"}, BYTE_LEVEL)}, "delimiter None"),
         ({"pre_tokenizer": sequence(BYTE_LEVEL, split("a"))}, "ByteLevel, Split"),
-        ({"pre_tokenizer": {**BYTE_LEVEL, "add_prefix_space": True}}, "add_prefix_space"),
-        ({"pre_tokenizer": sequence(split("a", "Removed"), BYTE_LEVEL)}, "Removed"),
-        ({"pre_tokenizer": sequence(split("a+", "Removed", True), BYTE_LEVEL)}, "Removed, inverted"),
-        ({"pre_tokenizer": sequence(split("a", "MergedWithNext"), BYTE_LEVEL)}, "MergedWithNext"),
+        ({"pre_tokenizer": sequence(split("a", "Sideways"), BYTE_LEVEL)}, "Sideways"),
         ({"model": {"type": "Unigram"}}, "Unigram"),
         ({"model": {"dropout": 0.1}}, "dropout 0.1"),
         ({"model": {"end_of_word_suffix": "</w>"}}, "</w>"),
         ({"model": {"continuing_subword_prefix": "##"}}, "##"),
         ({"post_processor": {"type": "Other"}}, "Other"),
         ({"decoder": {"type": "Metaspace"}}, "Metaspace"),
-        ({"decoder": None}, "none|null"),
+        ({"decoder": {"type": "Sequence", "decoders": [{"type": "ByteLevel"}, {"type": "Strip"}]}}, "ByteLevel, Strip"),
     ],
 )
 def test_what_is_not_supported_is_named(tmp_path, exported, changes, found):
@@ -197,6 +202,7 @@ def test_what_is_not_supported_is_named(tmp_path, exported, changes, found):
         ({"added_tokens": [{"id": 0, "content": ""}]}, "added-token"),
         ({"added_tokens": 3}, "wrong-shape"),
         ({"pre_tokenizer": sequence(split("("), BYTE_LEVEL)}, "bad-pattern"),
+        ({"normalizer": {"type": "Replace", "pattern": {"Regex": "("}, "content": ""}}, "bad-pattern"),
     ],
 )
 def test_broken_files_are_refused(tmp_path, exported, changes, code):

@@ -7,7 +7,6 @@ tables that ship with tokctl (``UNICODE_VERSION``), never from the running Pytho
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,7 +16,7 @@ from tokctl.kernels._boundary import bytes_view, writable_view
 from tokctl.tokenizer import normalization_tables, unicode_tables
 
 if TYPE_CHECKING:
-    from tokctl.kernels.canonical_text import CanonicalTable, PagedMap
+    from tokctl.kernels.canonical_text import CanonicalTable
 
 UNICODE_VERSION = normalization_tables.DEFAULT_VERSION
 
@@ -107,6 +106,7 @@ def canonical_text(text: str | bytes, how: Canonicalisation) -> bytes:
 @functools.cache
 def _table(how: Canonicalisation) -> CanonicalTable:
     from tokctl.kernels import canonical_text as kernel
+    from tokctl.kernels.code_point_map import code_point_map
 
     properties = unicode_tables.load(UNICODE_VERSION)
     forms = normalization_tables.load(UNICODE_VERSION)
@@ -126,8 +126,8 @@ def _table(how: Canonicalisation) -> CanonicalTable:
             flags[start:stop] |= kernel.SPACE
 
     nothing: dict[int, list[int]] = {}
-    decomposed = _ragged(forms.decomposed_points, forms.decomposed_offsets, forms.decomposed) if how.nfc else nothing
-    folds = _ragged(forms.folded_points, forms.folded_offsets, forms.folded) if how.fold_case else nothing
+    decomposed = forms.mapping("decomposed") if how.nfc else nothing
+    folds = forms.mapping("folded") if how.fold_case else nothing
     if how.nfc:
         folds = {start: [d for point in to for d in decomposed.get(point, [point])] for start, to in folds.items()}
     classes = np.zeros(unicode_tables.N_CODE_POINTS, np.uint8)
@@ -138,7 +138,13 @@ def _table(how: Canonicalisation) -> CanonicalTable:
         classes[:] = 0
         pairs, composites = pairs[:0], composites[:0]
     table = kernel.CanonicalTable(
-        flags, classes, _paged({}), _paged(decomposed), _paged(folds), writable_view(pairs), writable_view(composites)
+        flags,
+        classes,
+        code_point_map({}),
+        code_point_map(decomposed),
+        code_point_map(folds),
+        writable_view(pairs),
+        writable_view(composites),
     )
 
     single: dict[int, bytes] = {}
@@ -153,27 +159,8 @@ def _table(how: Canonicalisation) -> CanonicalTable:
         for mapping in (decomposed, folds):
             joining |= {start for start, to in mapping.items() if to[0] in joining}
         flags[sorted(joining)] |= kernel.JOINS
-    return table._replace(single=_paged(single, np.uint8))
+    return table._replace(single=code_point_map(single, np.uint8))
 
 
 def _spread(starts: np.ndarray, values: np.ndarray) -> np.ndarray:
     return np.repeat(values, np.diff(np.append(starts, unicode_tables.N_CODE_POINTS)))
-
-
-def _ragged(points: np.ndarray, offsets: np.ndarray, values: np.ndarray) -> dict[int, list[int]]:
-    return {int(point): values[offsets[i] : offsets[i + 1]].tolist() for i, point in enumerate(points)}
-
-
-def _paged(mapping: Mapping[int, Iterable[int]], dtype: type = np.int32) -> PagedMap:
-    from tokctl.kernels.canonical_text import PagedMap
-
-    pages = np.zeros(unicode_tables.N_CODE_POINTS >> 8, np.int32)
-    used = sorted({point >> 8 for point in mapping})
-    pages[used] = np.arange(1, len(used) + 1)
-    slots = np.zeros(256 * (len(used) + 1), np.int32)
-    offsets, values = [0], list[int]()
-    for entry, point in enumerate(sorted(mapping), start=1):
-        slots[pages[point >> 8] * 256 + (point & 255)] = entry
-        values.extend(mapping[point])
-        offsets.append(len(values))
-    return PagedMap(pages, slots, np.array(offsets, np.int32), np.array(values, dtype))

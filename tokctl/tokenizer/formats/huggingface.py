@@ -16,6 +16,8 @@ from tokctl.artifacts.durable import write_bytes
 from tokctl.errors import ArtifactError
 from tokctl.tokenizer.added_tokens import AddedToken
 from tokctl.tokenizer.formats.byte_level import spell_model
+from tokctl.tokenizer.formats.huggingface_normalizer import normalizer_json
+from tokctl.tokenizer.formats.huggingface_pre_tokenizer import pre_tokenizer_json
 from tokctl.tokenizer.formats.verification import compare_with_consumer
 from tokctl.tokenizer.pre_tokenizers.patterns import NAMED
 from tokctl.tokenizer.template import PAIR, SINGLE, Piece, Template
@@ -38,11 +40,13 @@ def export(tokenizer: Tokenizer, directory: Path, *, vocab_and_merges: bool = Fa
         CONFIG_NAME: _json(_config_json(tokenizer)),
     }
     if vocab_and_merges:
-        if tokenizer.pre_tokenizer.patterns != NAMED["gpt2"] or tokenizer.model.whole_words:
+        changes = bool(tokenizer.normalizers or tokenizer.steps)
+        if tokenizer.pre_tokenizer.patterns != NAMED["gpt2"] or tokenizer.model.whole_words or changes:
             raise ArtifactError(
                 "vocab.json and merges.txt stand for the gpt2 pattern and merging alone; this tokenizer has the pattern "
                 f"{tokenizer.pre_tokenizer.name!r}"
-                + (" and looks whole words up" if tokenizer.model.whole_words else ""),
+                + (" and looks whole words up" if tokenizer.model.whole_words else "")
+                + (" and rewrites text" if changes else ""),
                 hint="export tokenizer.json only",
                 code="not-expressible",
             )
@@ -84,18 +88,6 @@ def verify_huggingface(tokenizer: Tokenizer, path: Path, texts: Sequence[str]) -
     return compare_with_consumer("tokenizers", load, tokenizer, texts)
 
 
-def pre_tokenizer_json(tokenizer: Tokenizer) -> dict[str, Any]:
-    """The ``pre_tokenizer`` of a file."""
-    patterns = tokenizer.pre_tokenizer.patterns
-    use_regex = patterns[-1:] == NAMED["gpt2"]
-    splits = [
-        {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
-        for pattern in (patterns[:-1] if use_regex else patterns)
-    ]
-    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": use_regex}
-    return {"type": "Sequence", "pretokenizers": [*splits, byte_level]} if splits else byte_level
-
-
 def _vocabulary(tokenizer: Tokenizer) -> tuple[dict[str, int], list[tuple[str, str]]]:
     model = tokenizer.model
     if not model.is_byte_complete:
@@ -125,8 +117,8 @@ def _tokenizer_json(tokenizer: Tokenizer, vocab: dict[str, int], merges: list[tu
         "truncation": None,
         "padding": None,
         "added_tokens": [_added_json(token) for token in tokenizer.added_tokens],
-        "normalizer": None,
-        "pre_tokenizer": pre_tokenizer_json(tokenizer),
+        "normalizer": normalizer_json(tokenizer.normalizers),
+        "pre_tokenizer": pre_tokenizer_json(tokenizer.pre_tokenizer, tokenizer.steps),
         "post_processor": _post_processor_json(tokenizer),
         "decoder": {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
         "model": {

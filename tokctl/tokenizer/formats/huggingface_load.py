@@ -7,7 +7,6 @@ the ones it doesn't find after the vocabulary, whatever the file says.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,17 +14,18 @@ from typing import Any
 
 from tokctl.errors import ArtifactError, UsageError
 from tokctl.tokenizer.added_tokens import AddedToken
-from tokctl.tokenizer.byte_order import CHAR_TO_BYTE
+from tokctl.tokenizer.byte_order import CHAR_TO_BYTE, unspell_bytes
 from tokctl.tokenizer.formats.byte_level import read_model
 from tokctl.tokenizer.formats.disjoint import check_disjoint
 from tokctl.tokenizer.formats.huggingface import CONFIG_NAME, FILE_NAME
-from tokctl.tokenizer.formats.json_reader import Reader, kind_of, read_file, read_json
-from tokctl.tokenizer.pre_tokenizers.patterns import NAMED
+from tokctl.tokenizer.formats.huggingface_normalizer import read_normalizers
+from tokctl.tokenizer.formats.huggingface_parts import flatten, kind_of, unsupported
+from tokctl.tokenizer.formats.huggingface_pre_tokenizer import read_pre_tokenizer
+from tokctl.tokenizer.formats.json_reader import Reader, read_file, read_json
 from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
 from tokctl.tokenizer.template import Piece, Template
 from tokctl.tokenizer.tokenizer import Tokenizer
 
-_MATCH_EVERYTHING = frozenset(patterns[0] for name, patterns in NAMED.items() if len(patterns) == 1)
 _NONE = (type(None),)
 
 
@@ -38,9 +38,8 @@ def load(path: Path) -> Tokenizer:
     try:
         model_json = reader.object("model")
         vocab = _vocab(model_json)  # first of all: what there is of a Unigram file to refuse is its model
-        _refuse_normalizer(reader)
-        patterns = _patterns(reader)
-        pre_tokenizer = PreTokenizer.from_patterns(patterns)
+        normalizers = read_normalizers(reader.value.get("normalizer"))
+        pre_tokenizer, steps = read_pre_tokenizer(reader.value.get("pre_tokenizer"))
         if pre_tokenizer.notice:
             notices.append(pre_tokenizer.notice)
         tokens = [Reader(value, path, f"$.added_tokens[{i}]") for i, value in enumerate(_list(reader, "added_tokens"))]
@@ -52,14 +51,22 @@ def load(path: Path) -> Tokenizer:
             whole_words=model_json.take("ignore_merges", bool, default=False),
             added={token.content: token.special for token in added},
         )
-        _refuse_decoder(reader)
+        _check_decoder(reader, notices)
         for name in ("padding", "truncation"):
             if reader.value.get(name) is not None:
                 notices.append(f"the file's {name} is not followed: every text is encoded whole")
         numbered = _number(added, vocab, notices)
+        for token in numbered:
+            if all(char in CHAR_TO_BYTE for char in token.content) and unspell_bytes(token.content) != token.spelling:
+                notices.append(
+                    f"the added token {token.content!r} is decoded as it is written; tokenizers would read it as "
+                    f"spelled bytes, {unspell_bytes(token.content)!r}"
+                )
         template = _template(reader)
         bos, eos = _bos_eos(path.parent / CONFIG_NAME, template, numbered)
-        tokenizer = Tokenizer(pre_tokenizer, model, tuple(numbered), bos, eos, template, tuple(notices))
+        tokenizer = Tokenizer(
+            pre_tokenizer, model, tuple(numbered), bos, eos, template, tuple(notices), normalizers, steps
+        )
         check_disjoint(tokenizer)
     except ArtifactError as error:
         if error.where.file is None:
@@ -121,14 +128,6 @@ def load_vocab_and_merges(
     return tokenizer
 
 
-def _unsupported(what: str, found: Any) -> ArtifactError:
-    return ArtifactError(
-        f"{what} is not supported: found {found}",
-        hint="tokctl reads byte-level BPE: Split, Digits and ByteLevel pre-tokenizers, no normalizer",
-        code="unsupported",
-    )
-
-
 def _list(reader: Reader, key: str) -> list[Any]:
     return reader.take(key, (list, *_NONE), default=[]) or []
 
@@ -142,75 +141,10 @@ def _text(path: Path) -> str:
         ) from None
 
 
-def _kind(value: Any) -> str:
-    return value.get("type", "an object without a type") if isinstance(value, dict) else kind_of(value)
-
-
-def _refuse_normalizer(reader: Reader) -> None:
-    """Nothing but no normalizer at all, or an empty sequence of them."""
-
-    def steps(value: Any) -> list[Any]:
-        if value is None:
-            return []
-        if _kind(value) == "Sequence":
-            return [step for part in value.get("normalizers") or [] for step in steps(part)]
-        return [value]
-
-    found = steps(reader.value.get("normalizer"))
-    if found:
-        raise _unsupported("the normalizer", ", ".join(_kind(step) for step in found))
-
-
-def _patterns(reader: Reader) -> tuple[str, ...]:
-    """The split patterns of a pre-tokenizer that ends in ByteLevel."""
-
-    def steps(value: Any) -> list[Any]:
-        if value is None:
-            return []
-        if _kind(value) == "Sequence":
-            return [step for part in value.get("pretokenizers") or [] for step in steps(part)]
-        return [value]
-
-    found = steps(reader.value.get("pre_tokenizer"))
-    kinds = [_kind(step) for step in found]
-    if kinds.count("ByteLevel") != 1 or kinds[-1] != "ByteLevel":
-        raise _unsupported("the pre-tokenizer (it must end in ByteLevel)", ", ".join(kinds) or "none")
-    patterns = [_split_pattern(step) for step in found[:-1]]
-    last = found[-1]
-    if last.get("add_prefix_space", True):
-        raise _unsupported("the pre-tokenizer", "ByteLevel with add_prefix_space")
-    if last.get("use_regex", True):
-        patterns.append(NAMED["gpt2"][0])
-    return tuple(patterns)
-
-
-def _split_pattern(step: dict[str, Any]) -> str:
-    kind = _kind(step)
-    if kind == "Digits":  # Rust's char::is_numeric: Nd, Nl and No
-        return r"\p{N}" if step.get("individual_digits", False) else r"\p{N}+"
-    if kind != "Split":
-        raise _unsupported("the pre-tokenizer", kind)
-    given = step.get("pattern")
-    given = given if isinstance(given, dict) else {}
-    if isinstance(given.get("Regex"), str):
-        pattern = given["Regex"]
-    elif isinstance(given.get("String"), str):
-        pattern = re.escape(given["String"])
-    else:
-        raise _unsupported("the pre-tokenizer", f"Split with the pattern {step.get('pattern')!r}")
-    behavior, invert = step.get("behavior"), step.get("invert", False)
-    # Keeping only the matches is cutting them out where the pattern leaves nothing between two matches.
-    keeps_matches = behavior == "Removed" and invert is True and pattern in _MATCH_EVERYTHING
-    # What lies between two matches stays together either way.
-    if not keeps_matches and behavior != "Isolated":
-        raise _unsupported("the pre-tokenizer", f"Split with behavior {behavior}" + (", inverted" if invert else ""))
-    return pattern
-
-
 def _vocab(model: Reader) -> dict[str, int]:
     kind = model.take("type", str, default="BPE" if "merges" in model.value else "unknown")
     if kind != "BPE":
-        raise _unsupported("the model", kind)
+        raise unsupported("the model", "$.model", kind)
     return _checked_vocab(model.take("vocab", dict), model.path)
 
 
@@ -227,12 +161,14 @@ def _refuse_model_options(model: Reader, vocab: dict[str, int]) -> None:
     """Options that would change an id. With all 256 bytes in the vocabulary nothing is unknown to the model."""
     for option in ("dropout", "continuing_subword_prefix", "end_of_word_suffix"):
         if model.value.get(option) not in (None, "", 0, 0.0):
-            raise _unsupported("the model", f"BPE with {option} {model.value[option]!r}")
+            raise unsupported("the model", "$.model", f"BPE with {option} {model.value[option]!r}")
     if all(char in vocab for char in CHAR_TO_BYTE):
         return
     for option in ("unk_token", "byte_fallback"):
         if model.value.get(option):
-            raise _unsupported("the model", f"BPE with {option} {model.value[option]!r} and without all 256 bytes")
+            raise unsupported(
+                "the model", "$.model", f"BPE with {option} {model.value[option]!r} and without all 256 bytes"
+            )
 
 
 def _merges(model: Reader) -> list[tuple[str, str]]:
@@ -249,17 +185,14 @@ def _merges(model: Reader) -> list[tuple[str, str]]:
     return merges
 
 
-def _refuse_decoder(reader: Reader) -> None:
-    """ByteLevel decodes exactly; without a decoder tokens would be joined by spaces, unspelled."""
-
-    def steps(value: Any) -> list[str]:
-        if _kind(value) == "Sequence":
-            return [kind for part in value.get("decoders") or [] for kind in steps(part)]
-        return [_kind(value)]
-
-    found = steps(reader.value.get("decoder"))
-    if found != ["ByteLevel"]:
-        raise _unsupported("the decoder", ", ".join(found) or "none")
+def _check_decoder(reader: Reader, notices: list[str]) -> None:
+    """ByteLevel decodes exactly. Without a decoder tokenizers would join the spelled tokens by spaces."""
+    found = flatten(reader.value.get("decoder"), "$.decoder", "decoders")
+    kinds = [kind_of(step) for step, _ in found]
+    if not kinds:
+        notices.append("the file names no decoder: tokens are decoded to the bytes that they spell")
+    elif kinds not in (["ByteLevel"], ["ByteLevel", "Fuse"]):
+        raise unsupported("the decoder", "$.decoder", ", ".join(kinds))
 
 
 def _added(reader: Reader) -> AddedToken:
@@ -298,15 +231,12 @@ def _template(reader: Reader) -> Template:
     """The post-processor, or the sequence of them, as one template."""
     template = Template()
     value = reader.value.get("post_processor")
-    steps = [] if value is None else [value]
-    if isinstance(value, dict) and _kind(value) == "Sequence":
-        steps = value.get("processors") or []
     has_places = False
-    for step in steps:
-        kind = _kind(step)
+    for step, _ in flatten(value, "$.post_processor", "processors"):
+        kind = kind_of(step)
         if kind in ("TemplateProcessing", "RobertaProcessing", "BertProcessing"):
             if has_places:
-                raise _unsupported("the post-processor", "two templates in sequence")
+                raise unsupported("the post-processor", "$.post_processor", "two templates in sequence")
             has_places = True
         if kind == "ByteLevel":
             template = _with_trim(template, step)
@@ -317,9 +247,9 @@ def _template(reader: Reader) -> Template:
         elif kind in ("RobertaProcessing", "BertProcessing"):
             template = _pair_of_ends(template, step, kind)
         else:
-            raise _unsupported("the post-processor", kind)
+            raise unsupported("the post-processor", "$.post_processor", kind)
     if not template.is_valid():
-        raise _unsupported("the post-processor", "a template that does not hold each sequence once")
+        raise unsupported("the post-processor", "$.post_processor", "a template that does not hold each sequence once")
     return template
 
 
@@ -333,7 +263,7 @@ def _pair_of_ends(template: Template, step: dict[str, Any], kind: str) -> Templa
     try:
         cls, sep = int(step["cls"][1]), int(step["sep"][1])
     except (KeyError, IndexError, TypeError, ValueError):
-        raise _unsupported("the post-processor", f"{kind} without cls and sep") from None
+        raise unsupported("the post-processor", "$.post_processor", f"{kind} without cls and sep") from None
     first = (Piece(cls), Piece("A"), Piece(sep))
     if kind == "RobertaProcessing":
         return _with_trim(replace(template, single=first, pair=(*first, Piece(sep), Piece("B"), Piece(sep))), step)
@@ -345,7 +275,9 @@ def _template_names(step: dict[str, Any]) -> dict[str, list[int]]:
     try:
         return {str(name): [int(i) for i in value["ids"]] for name, value in names.items()}
     except (AttributeError, KeyError, TypeError, ValueError):
-        raise _unsupported("the post-processor", "TemplateProcessing with unreadable special_tokens") from None
+        raise unsupported(
+            "the post-processor", "$.post_processor", "TemplateProcessing with unreadable special_tokens"
+        ) from None
 
 
 def _places(value: Any, names: dict[str, list[int]]) -> tuple[Piece, ...]:
@@ -358,7 +290,9 @@ def _places(value: Any, names: dict[str, list[int]]) -> tuple[Piece, ...]:
                 type_id = int(place["SpecialToken"]["type_id"])
                 pieces += [Piece(i, type_id) for i in names[place["SpecialToken"]["id"]]]
         except (KeyError, TypeError, ValueError):
-            raise _unsupported("the post-processor", f"TemplateProcessing with the place {place!r}") from None
+            raise unsupported(
+                "the post-processor", "$.post_processor", f"TemplateProcessing with the place {place!r}"
+            ) from None
     return tuple(pieces)
 
 

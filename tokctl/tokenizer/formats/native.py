@@ -4,7 +4,8 @@
 
     {"format": "tokctl-tokenizer", "version": 1,
      "unicode_version": "16.0.0",
-     "normalizer": null,
+     "normalizer": null | [{"type": "nfc", ...}, ...],    Normalizer.to_json()
+     "steps": [{"type": "split", ...}, ...],      Step.to_json(); absent where there is none
      "pre_tokenizer": {...},                      PreTokenizer.to_json()
      "model": {"type": "bpe", "form": "merges" | "ranks", "whole_words": false,
                "tokens": ["21", "2220", null, ...],   id -> bytes in hexadecimal; null: not the model's
@@ -34,7 +35,9 @@ from tokctl.tokenizer.added_tokens import AddedToken
 from tokctl.tokenizer.formats.disjoint import check_disjoint
 from tokctl.tokenizer.formats.json_reader import Reader, read_json
 from tokctl.tokenizer.models.bpe import BPE, unique_tokens
+from tokctl.tokenizer.normalizers import from_json as normalizer_from_json
 from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
+from tokctl.tokenizer.pre_tokenizers.steps import from_json as step_from_json
 from tokctl.tokenizer.template import Piece, Template
 from tokctl.tokenizer.tokenizer import Tokenizer
 from tokctl.tokenizer.vocabulary import LITERAL, Vocabulary
@@ -64,21 +67,17 @@ def to_json(tokenizer: Tokenizer) -> dict[str, Any]:
         "format": FORMAT,
         "version": VERSION,
         "unicode_version": tokenizer.pre_tokenizer.unicode_version,
-        "normalizer": None,
-        "pre_tokenizer": tokenizer.pre_tokenizer.to_json(),
-        "model": _model_json(tokenizer.model),
-        "added_tokens": [_added_json(token) for token in tokenizer.added_tokens],
+        **semantic_payload(tokenizer),
         "unused_ids": tokenizer.unused_ids,
-        "bos": tokenizer.bos_token,
-        "eos": tokenizer.eos_token,
-        "post_processor": _template_json(tokenizer.template),
     }
 
 
 def semantic_payload(tokenizer: Tokenizer) -> dict[str, Any]:
     """What decides the tokenizer's behaviour, and nothing else: no names, no file format, no path."""
+    steps = {"steps": [step.to_json() for step in tokenizer.steps]} if tokenizer.steps else {}
     return {
-        "normalizer": None,
+        "normalizer": [normalizer.to_json() for normalizer in tokenizer.normalizers] or None,
+        **steps,
         "pre_tokenizer": tokenizer.pre_tokenizer.to_json(),
         "model": _model_json(tokenizer.model),
         "added_tokens": [_added_json(token) for token in tokenizer.added_tokens],
@@ -113,8 +112,10 @@ def load(path: Path) -> Tokenizer:
             hint="use the tokctl that wrote it, or a newer one",
             code="format-version",
         )
-    reader.take("normalizer", type(None))
     try:
+        given: list[Any] | None = reader.take("normalizer", (list, type(None)))
+        normalizers = tuple(normalizer_from_json(value) for value in given or [])
+        steps = tuple(step_from_json(value) for value in reader.take("steps", list, default=[]))
         tokenizer = Tokenizer(
             _pre_tokenizer(reader),
             _model(reader.object("model")),
@@ -125,6 +126,8 @@ def load(path: Path) -> Tokenizer:
             reader.take("bos", (str, type(None))),
             reader.take("eos", (str, type(None))),
             _template(reader.object("post_processor")),
+            normalizers=normalizers,
+            steps=steps,
         )
         _check_ids(reader, tokenizer)
     except ArtifactError as error:

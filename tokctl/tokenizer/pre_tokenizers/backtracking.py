@@ -60,18 +60,26 @@ class Backtracker:
 
     def split(self, data: bytes) -> np.ndarray:
         """``int64[n_words]``: ends of the words of ``data``; see ``PreTokenizer.split``."""
-        text = data.decode("utf-8", "surrogateescape")
-        points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-        classes = self.class_of[points].tobytes().decode("utf-32-le")
-        cuts = [0, points.size]
+        classes, offsets = self._classes(data)
+        cuts = [0, len(classes)]
         for pattern in self.compiled:
             cuts = _cut(pattern, classes, cuts)
+        ends = np.unique(np.array(cuts, np.int64))[1:]
+        return offsets[ends]
+
+    def matches(self, data: bytes) -> list[tuple[int, int]]:
+        """Where the first pattern matches in ``data``: byte ranges, some perhaps empty, as ``finditer`` gives them."""
+        classes, offsets = self._classes(data)
+        return [(int(offsets[m.start()]), int(offsets[m.end()])) for m in self.compiled[0].finditer(classes)]
+
+    def _classes(self, data: bytes) -> tuple[str, np.ndarray]:
+        """The text as one character for the class of each code point, and where each code point starts in ``data``."""
+        text = data.decode("utf-8", "surrogateescape")
+        points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
         # A lone surrogate is an escaped byte: bytes.decode lets no other through.
         width = 1 + (points >= 0x80) + (points >= 0x800) + (points >= 0x10000).astype(np.int64)
         width[(points >= 0xD800) & (points < 0xE000)] = 1
-        offsets = np.concatenate([[0], np.cumsum(width)])
-        ends = np.unique(np.array(cuts, np.int64))[1:]
-        return offsets[ends]
+        return self.class_of[points].tobytes().decode("utf-32-le"), np.concatenate([[0], np.cumsum(width)])
 
 
 def _cut(pattern: Any, text: str, cuts: list[int]) -> list[int]:
