@@ -199,7 +199,7 @@ def _skip(table, data, position, until, stop):
     return at, last if joined else at, np.int64(0)
 
 
-@jit
+@jit(inner=True)
 def _segment(table, data, begin, at, stop):
     """``(end, values)``: the segment at ``begin``, whose code point at ``at`` is flagged, ends at ``end``.
 
@@ -264,7 +264,7 @@ def _point(value):
     return value & 0xFFFFFFFF
 
 
-@jit
+@jit(inner=True)
 def _order(classes, values):
     """Canonical ordering in place: each run of marks sorted by combining class, equal classes as they stood."""
     i = 0
@@ -290,7 +290,9 @@ def _order(classes, values):
                 places[np.int64(classes[_point(values[k])]) + 1] += 1
             for k in range(256):
                 places[k + 1] += places[k]
-            run = values[i:j].copy()
+            run = np.empty(j - i, np.int64)
+            for k in range(run.size):
+                run[k] = values[i + k]
             for k in range(run.size):
                 rank = classes[_point(run[k])]
                 values[i + places[rank]] = run[k]
@@ -298,7 +300,7 @@ def _order(classes, values):
         i = j
 
 
-@jit
+@jit(inner=True)
 def _compose(table, values):
     """Canonical composition in place; the view that is left."""
     n = 0
@@ -321,7 +323,7 @@ def _compose(table, values):
     return values[:n]
 
 
-@jit
+@jit(inner=True)
 def _pair(table, first, second):
     """The primary composite of two code points, or -1."""
     if table.hangul[1]:
@@ -343,7 +345,7 @@ def _pair(table, first, second):
     return np.int64(-1)
 
 
-@jit
+@jit(inner=True)
 def _differs(data, begin, end, values):
     """Whether the values are other code points than ``data[begin:end]``."""
     i = begin
@@ -357,7 +359,7 @@ def _differs(data, begin, end, values):
     return i != end
 
 
-@jit
+@jit(inner=True)
 def _write(data, begin, values, origins, out, out_origins, size):
     """Write the values of the segment at ``begin`` to ``out`` at ``size``; return the new size."""
     here = begin  # the next code point that is read
