@@ -18,7 +18,9 @@ def cut(tokens, *texts):
     bounds = np.cumsum([0, *map(len, encoded)])
     data = np.frombuffer(b"".join(encoded), np.uint8).copy()
     preparer = Preparer(tokens, (), (), VERSION)
-    found = preparer.prepare(data, bounds, whole_texts(bounds), frozenset(t.content for t in tokens), follow=False).pieces
+    found = preparer.prepare(
+        data, bounds, whole_texts(bounds), frozenset(t.content for t in tokens), follow=False
+    ).pieces
     result = [[] for _ in texts]
     columns = (found.starts.tolist(), found.stops.tolist(), found.tokens.tolist(), found.documents.tolist())
     for start, stop, token, document in zip(*columns, strict=True):
