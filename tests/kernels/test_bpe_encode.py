@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from oracles import bpe_encode as oracle
 from tokenizer.samples import TEXT, small
 
-from tokctl.kernels import bpe_encode, bpe_merge_word, bpe_tokens, word_table
+from tokctl.kernels import bpe_encode, bpe_merge_word, bpe_tokens, word_cache, word_table
 from tokctl.tokenizer.layout import from_merges
 from tokctl.tokenizer.models import bpe_encoder
 from tokctl.tokenizer.models.bpe import BPE
@@ -27,7 +27,7 @@ def merge(tokenizer, word, short):
     data = np.frombuffer(word, np.uint8).copy()
     model = tokenizer.model
     if short:
-        n = bpe_merge_word.merge_short(data, 0, len(word), model.byte_ids, model.pair_slots, space)
+        n = bpe_merge_word.merge_short(data, 0, len(word), model.byte_ids, model.byte_pairs, model.pair_slots, space)
         return space.ids[:n].tolist()
     assert bpe_merge_word.start_merge(data, 0, len(word), model.byte_ids, model.pair_slots, space) == -1
     bpe_merge_word.continue_merge(model.pair_slots, space, bpe_merge_word.ALL_STEPS)
@@ -129,18 +129,62 @@ def test_small_slices_and_buffers_change_nothing(monkeypatch, pattern):
     assert tokenizer.encode_batch(texts, bos=True) == [[tokenizer.token_id("<|endoftext|>"), *ids] for ids in expected]
 
 
+def encode_with(tokenizer, cache, text):
+    """Ids by way of the given cache, twice: the second time words are found in it."""
+    encoder = bpe_encoder.BPEEncoder(tokenizer.model, tokenizer.pre_tokenizer)
+    space = bpe_encoder._Space(bpe_encode.workspace(cache), bpe_merge_word.merge_space(bpe_encode.LONGEST_WORD))
+    encoder._spaces.append(space)
+    data = np.frombuffer(text.encode(), np.uint8).copy()
+    pieces = tokenizer.prepare(data, np.array([0, len(data)])).pieces
+    first, second = (encoder.encode(data, pieces)[0].tolist() for _ in range(2))
+    assert first == second
+    return first
+
+
+@pytest.mark.parametrize("slot_bits", [1, 3, 6, 12])
+def test_a_crowded_cache_changes_nothing(slot_bits):
+    """Few slots: words push one another out all the time."""
+    tokenizer = small()
+    text = TEXT * 3 + "".join(f" {n}abc{n * n}" for n in range(2000))
+    cache = word_cache.word_cache(slot_bits)
+    assert encode_with(tokenizer, cache, text) == tokenizer.encode(text)
+    assert np.count_nonzero(cache.slots[1::4]) > 0
+
+
 def test_a_full_cache_is_emptied_and_changes_nothing():
     tokenizer = small()
-    expected = tokenizer.encode(TEXT * 4)
-    tiny = bpe_encode.workspace(16)
-    tiny.state[bpe_encode.MAX_WORDS] = 5
-    encoder = bpe_encoder.BPEEncoder(tokenizer.model, tokenizer.pre_tokenizer)
-    encoder._spaces.append(bpe_encoder._Space(tiny, bpe_merge_word.merge_space(bpe_encode.LONGEST_WORD)))
-    data = np.frombuffer((TEXT * 4).encode(), np.uint8).copy()
-    ids, _ = encoder.encode(data, tokenizer.prepare(data, np.array([0, len(data)])).pieces)
-    assert ids.tolist() == expected
-    assert 0 < tiny.state[bpe_encode.N_WORDS] <= 5
-    assert np.count_nonzero(tiny.slots[2::4]) == tiny.state[bpe_encode.N_WORDS]
+    text = "".join(f" {'abcdefghijklmnopqrstuvwxyz' * (n % 5)}{n}" for n in range(3000))
+    cache = word_cache.word_cache(12)._replace(arena=np.empty(1000, np.uint8), ids=np.empty(400, np.uint32))
+    assert encode_with(tokenizer, cache, text) == tokenizer.encode(text)
+    assert 0 < cache.state[word_cache.ARENA_USED] <= 1000
+    assert 0 < cache.state[word_cache.IDS_USED] <= 400
+
+
+def test_a_long_word_with_the_key_of_another_is_not_taken_for_it():
+    """The key of a long word is only a hash: forge an entry whose key fits and whose bytes don't."""
+    tokenizer = small("none")
+    word, other = b"abcdefghijklmnopqrst", b"abcdefghijklmnopqrsT"
+    cache = word_cache.word_cache(4)
+    assert encode_with(tokenizer, cache, word.decode()) == oracle_ids(tokenizer, word)
+    at = bytes(cache.arena[:20]).index(b"t")
+    cache.arena[at] = ord("T")  # now the entry of ``word`` says that it is ``other``
+    assert encode_with(tokenizer, cache, word.decode()) == oracle_ids(tokenizer, word)
+    assert encode_with(tokenizer, cache, other.decode()) == oracle_ids(tokenizer, other)
+
+
+@fast
+@given(st.lists(st.binary(min_size=1, max_size=40), min_size=1, max_size=30, unique=True), st.integers(0, 40))
+def test_a_vocabulary_finds_its_tokens_and_nothing_else(tokens, padding):
+    """Also at the very end of the data, where 16 bytes can't be read, and with bytes of 0 at the end of a word."""
+    vocabulary = Vocabulary.from_tokens(tokens)
+    slots = np.zeros(4 * 128, np.uint64)
+    ids = np.arange(len(tokens), dtype=np.int32)
+    assert word_table.fill_token_table(vocabulary.data, vocabulary.offsets, ids, slots) == -1
+    shift = word_table.slot_shift(slots)
+    for word in [*tokens, *(token + b"\0" for token in tokens), *(token[:-1] for token in tokens if len(token) > 1)]:
+        data = np.frombuffer(word + b"x" * padding, np.uint8).copy()
+        found = word_table.find_token(slots, vocabulary.data, shift, data, 0, len(word))
+        assert found == (tokens.index(word) if word in tokens else -1)
 
 
 def test_words_beyond_the_kernels_limit_are_merged_in_slices(monkeypatch):

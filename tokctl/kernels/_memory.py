@@ -1,4 +1,4 @@
-"""Two things numba can't say by itself: an unaligned 8-byte load, and a prefetch hint."""
+"""What numba can't say by itself: unaligned loads, stores and comparisons of more than one element, a prefetch hint."""
 
 from __future__ import annotations
 
@@ -31,6 +31,38 @@ def load8(typingctx, data, index):
         return builder.load(pointer, align=1)
 
     return types.uint64(data, index), codegen
+
+
+@intrinsic
+def store8(typingctx, array, index, value):
+    """Write ``value uint64`` (little-endian) over the 8 bytes from ``array[index]`` on; the caller keeps it inside the array."""
+    if not (isinstance(array, types.Array) and isinstance(index, types.Integer) and value == types.uint64):
+        return None
+
+    def codegen(context, builder, signature, args):
+        position = context.cast(builder, args[1], signature.args[1], types.intp)
+        pointer = _element_pointer(context, builder, signature.args[0], args[0], position)
+        builder.store(args[2], builder.bitcast(pointer, ir.IntType(64).as_pointer()), align=1)
+        return context.get_dummy_value()
+
+    return types.void(array, index, value), codegen
+
+
+@intrinsic
+def equal16(typingctx, array, index, low, high):
+    """Whether ``array[index] == low and array[index + 1] == high`` (uint64), compared at once: one branch, not two."""
+    if not (isinstance(array, types.Array) and array.dtype == types.uint64 and isinstance(index, types.Integer)):
+        return None
+
+    def codegen(context, builder, signature, args):
+        wide = ir.IntType(128)
+        position = context.cast(builder, args[1], signature.args[1], types.intp)
+        pointer = _element_pointer(context, builder, signature.args[0], args[0], position)
+        found = builder.load(builder.bitcast(pointer, wide.as_pointer()), align=8)
+        shifted = builder.shl(builder.zext(args[3], wide), ir.Constant(wide, 64))
+        return builder.icmp_unsigned("==", found, builder.or_(builder.zext(args[2], wide), shifted))
+
+    return types.boolean(array, index, types.uint64, types.uint64), codegen
 
 
 @intrinsic

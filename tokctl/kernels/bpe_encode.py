@@ -1,7 +1,8 @@
 """Encoding with BPE: find the words of a text, look each one up, merge the ones not seen before.
 
-Two word tables (layout in ``word_table.py``). The vocabulary's is fixed: the tokens that stand for themselves when a word
-spells them. The cache holds the words met so far; when it is full it is emptied, which costs time and never changes an id.
+Words go through in groups: first the keys of a whole group are made and their places in the cache prefetched, then the ids
+are written. A word that the cache doesn't have is looked for in the vocabulary (the tokens that stand for themselves when
+a word spells them), else merged; then the cache has it.
 """
 
 from __future__ import annotations
@@ -21,44 +22,54 @@ from tokctl.kernels.bpe_merge_word import (
     write_merged,
 )
 from tokctl.kernels.pattern_scan import scan
-from tokctl.kernels.word_table import INLINE_BYTES, find_token, probe, slot_shift, word_key
+from tokctl.kernels.word_cache import KEY_WORDS, WordCache, emit_cached, is_cached, remember, word_cache
+from tokctl.kernels.word_table import (
+    find_token,
+    first_place,
+    inline_key,
+    is_inline,
+    other_key,
+    slot_shift,
+    token_of_key,
+)
 
 DONE, PAUSED, OUT_FULL, LONG_WORD, UNKNOWN_BYTE = range(5)
 
-MAX_CACHED_BYTES = 255
 LONGEST_WORD = 1 << 16  # longer words are merged in slices, by the caller
-BLOCK_WORDS = 512
+BLOCK_WORDS = 1024  # found by one scan
+GROUP = 64  # looked up together: few enough that what was prefetched is still there
+SPARE_IDS = 4  # ``out`` has room for these beyond one id a byte
 
-# state of the cache
-N_WORDS, MAX_WORDS, ARENA_USED, IDS_USED = range(4)
-# cursor: segment, next byte, ids written, end of the word that stopped the run
+# cursor: segment, next byte, ids written, end of what stopped the run
 SEGMENT, POSITION, N_OUT, STOP = range(4)
 
-_40 = np.uint64(40)
-_32 = np.uint64(32)
-_LOW = np.uint64(0xFFFFFFFF)
+_1 = np.uint64(1)
 
 
 class Model(NamedTuple):
-    """``byte_ids int32[256]`` (-1: not in the alphabet), ``pair_slots uint64[]``, the vocabulary's word table
-    ``token_slots uint64[]`` and its ``token_arena uint8[]`` (the bytes of the vocabulary)."""
+    """``byte_ids int32[256]`` (-1: not in the alphabet), ``byte_pairs uint64[65536]`` and ``pair_slots uint64[]`` of
+    ``bpe_merge_word``, the vocabulary's word table ``token_slots uint64[]`` and its ``token_arena uint8[]`` (the bytes of the
+    vocabulary)."""
 
     byte_ids: np.ndarray
+    byte_pairs: np.ndarray
     pair_slots: np.ndarray
     token_slots: np.ndarray
     token_arena: np.ndarray
 
 
 class Workspace(NamedTuple):
-    """What one thread needs: the cache (``slots uint64[4 c]``, ``arena uint8[]``, ``ids uint32[]``, ``state int64[4]``)
-    and the current block of words (``ends int64[n]``, ``keys uint64[3 n]``: low, high, hash)."""
+    """What one thread needs: its cache and the current block of words.
 
-    slots: np.ndarray
-    arena: np.ndarray
-    ids: np.ndarray
-    state: np.ndarray
+    Word k of the block is ``data[bounds[k]:bounds[k + 1]]``, int64[n + 1]; ``ends`` is ``bounds[1:]``, in the same memory.
+    ``keys uint64[4 * GROUP]``; ``marks int64[n + 1]``: how many of the block's words each of its segments closes.
+    """
+
+    cache: WordCache
+    bounds: np.ndarray
     ends: np.ndarray
     keys: np.ndarray
+    marks: np.ndarray
 
 
 class Segments(NamedTuple):
@@ -73,186 +84,215 @@ class Segments(NamedTuple):
     n_ids: np.ndarray
 
 
-def workspace(cache_slots: int = 1 << 19) -> Workspace:
-    """An empty workspace; ``cache_slots`` is a power of two. The default takes at most 36 MB and holds 290,000 words."""
-    max_words = cache_slots * 9 // 16
+def workspace(cache: WordCache | None = None) -> Workspace:
+    """An empty workspace, or one with the given cache."""
+    bounds = np.zeros(BLOCK_WORDS + 1, np.int64)
     return Workspace(
-        np.zeros(4 * cache_slots, np.uint64),
-        np.empty(16 * cache_slots, np.uint8),
-        np.empty(4 * cache_slots, np.uint32),
-        np.array([0, max_words, 0, 0], np.int64),
-        np.empty(BLOCK_WORDS, np.int64),
-        np.empty(3 * BLOCK_WORDS, np.uint64),
+        word_cache() if cache is None else cache,
+        bounds,
+        bounds[1:],
+        np.zeros(KEY_WORDS * GROUP, np.uint64),
+        np.zeros(BLOCK_WORDS + 1, np.int64),
     )
 
 
-@jit
-def _emit(slots, ids, slot, out, n_out):
-    """Write the ids of a found word and return the new length of ``out``."""
-    value = slots[4 * slot + 3]
-    n_ids = np.int64(slots[4 * slot + 2] >> _40)
-    if n_ids == 1:
-        out[n_out] = np.uint32(value)
-    elif n_ids == 2:
-        out[n_out] = np.uint32(value & _LOW)
-        out[n_out + 1] = np.uint32(value >> _32)
-    else:
-        first = np.int64(value)
-        for i in range(n_ids):
-            out[n_out + i] = ids[first + i]
-    return n_out + n_ids
+@jit(inner=True)
+def _make_keys(data, bounds, first, last, slots, shift, keys):
+    """Keys and first places of the words first .. last; returns the first word that is too long to be merged here, or last."""
+    for k in range(first, last):
+        begin = np.uint64(bounds[k])
+        length = np.uint64(bounds[k + _1]) - begin
+        if is_inline(data, begin, length):
+            low, high = inline_key(data, begin, length)
+        elif length <= np.uint64(LONGEST_WORD):
+            low, high = other_key(data, begin, length)
+        else:
+            return k
+        place = first_place(low, high, shift)
+        prefetch(slots, place)
+        row = np.uint64(KEY_WORDS) * (k - first)
+        keys[row] = low
+        keys[row + _1] = high
+        keys[row + np.uint64(2)] = place
+    return last
 
 
-@jit
-def _remember(work, shift, data, start, length, low, high, h, slot, out, first, n_ids):
-    """Put a word and its ids ``out[first : first + n_ids]`` into the cache, emptying it first when it is full."""
-    slots, state = work.slots, work.state
-    arena_bytes = length if length > INLINE_BYTES else 0
-    arena_ids = n_ids if n_ids > 2 else 0
-    if (
-        state[N_WORDS] >= state[MAX_WORDS]
-        or state[ARENA_USED] + arena_bytes > work.arena.size
-        or state[IDS_USED] + arena_ids > work.ids.size
-    ):
-        slots[:] = np.uint64(0)
-        state[N_WORDS] = 0
-        state[ARENA_USED] = 0
-        state[IDS_USED] = 0
-        slot = np.int64(h >> shift)
-    if arena_bytes > 0:
-        used = state[ARENA_USED]
-        work.arena[used : used + length] = data[start : start + length]
-        state[ARENA_USED] = used + length
-        high = np.uint64(used)
-    if n_ids == 1:
-        value = np.uint64(out[first])
-    elif n_ids == 2:
-        value = np.uint64(out[first]) | (np.uint64(out[first + 1]) << _32)
-    else:
-        used = state[IDS_USED]
-        work.ids[used : used + n_ids] = out[first : first + n_ids]
-        state[IDS_USED] = used + n_ids
-        value = np.uint64(used)
-    slots[4 * slot] = low
-    slots[4 * slot + 1] = high
-    slots[4 * slot + 2] = (np.uint64(n_ids) << _40) | np.uint64(length)
-    slots[4 * slot + 3] = value
-    state[N_WORDS] += 1
-
-
-@jit
-def _encode_unseen(data, start, stop, low, high, h, slot, shift, token_shift, model, work, space, out, n_out):
+@jit(inner=True)
+def _encode_unseen(data, start, stop, low, high, token_shift, model, space, out, n_out):
     """Encode a word that is not in the cache; the new length of ``out``, or -1 - position of a byte without an id."""
-    length = stop - start
-    first = n_out
-    token_slot = probe(model.token_slots, model.token_arena, token_shift, data, start, length, low, high, h)
-    if token_slot >= 0:
-        out[n_out] = np.uint32(model.token_slots[4 * token_slot + 3])
-        n_out += 1
-    elif length <= SHORT_WORD:
-        n = merge_short(data, start, stop, model.byte_ids, model.pair_slots, space)
+    token = token_of_key(model.token_slots, model.token_arena, token_shift, data, start, stop - start, low, high)
+    if token >= 0:
+        out[n_out] = np.uint32(token)
+        return n_out + 1
+    if stop - start <= SHORT_WORD:
+        n = merge_short(data, start, stop, model.byte_ids, model.byte_pairs, model.pair_slots, space)
         if n < 0:
             return -1 - (start - 1 - n)
         for i in range(n):
             out[n_out + i] = np.uint32(space.ids[i])
-        n_out += n
-    else:
-        unknown = start_merge(data, start, stop, model.byte_ids, model.pair_slots, space)
-        if unknown >= 0:
-            return -1 - unknown
-        continue_merge(model.pair_slots, space, ALL_STEPS)
-        n_out = write_merged(space, out, n_out)
-    if length <= MAX_CACHED_BYTES:
-        _remember(work, shift, data, start, length, low, high, h, slot, out, first, n_out - first)
-    return n_out
+        return n_out + n
+    unknown = start_merge(data, start, stop, model.byte_ids, model.pair_slots, space)
+    if unknown >= 0:
+        return -1 - unknown
+    continue_merge(model.pair_slots, space, ALL_STEPS)
+    return write_merged(space, out, n_out)
 
 
-@jit
-def _encode_block(data, start, n, segment, segments, model, work, space, out, cursor):
-    """Encode the ``n`` words of a block that begins at ``start``; the cursor is left before the first word not encoded."""
-    slots = work.slots
+@jit(inner=True)
+def _encode_others(data, first, k, last, token_shift, model, work, space, out, n_out):
+    """Encode the words from k on up to the first that the cache has in its first place: ``(k, n_out, unknown)``.
+
+    ``unknown``: -1, or the position of a byte without an id in word k.
+    """
+    cache, bounds, keys = work.cache, work.bounds, work.keys
+    written = np.int64(n_out)
+    while k < last:
+        row = np.uint64(KEY_WORDS) * (k - first)
+        low, high, place = keys[row], keys[row + _1], keys[row + np.uint64(2)]
+        begin, end = bounds[k], bounds[k + _1]
+        if is_cached(cache.slots, place, cache.arena, data, begin, end - begin, low, high):
+            break
+        result = _encode_unseen(data, begin, end, low, high, token_shift, model, space, out, written)
+        if result < 0:
+            return k, np.uint64(written), -1 - result
+        remember(cache, data, begin, end - begin, low, high, place, out, written, result - written)
+        written = result
+        k += _1
+    return k, np.uint64(written), np.int64(-1)
+
+
+@jit(inner=True)
+def _encode_block(data, segments, n_segments, model, work, space, out, cursor):
+    """Encode the words of the block, which are those of ``n_segments`` segments from the cursor on, as far as they go.
+
+    Returns a status of :func:`encode_segments`. With DONE the caller moves the cursor on; else it is left before the first
+    word not encoded.
+    """
+    cache, bounds, keys, marks, n_ids = work.cache, work.bounds, work.keys, work.marks, segments.n_ids
+    slots, arena, ids = cache.slots, cache.arena, cache.ids
     shift = slot_shift(slots)
     token_shift = slot_shift(model.token_slots)
-    begin = start
-    for k in range(n):
-        end = work.ends[k]
-        low, high, h = word_key(data, begin, end)
-        work.keys[3 * k] = low
-        work.keys[3 * k + 1] = high
-        work.keys[3 * k + 2] = h
-        prefetch(slots, np.int64(h >> shift) * 4)
-        begin = end
-    n_out = cursor[N_OUT]
-    first = n_out
+    segment = cursor[SEGMENT]
+    mark = 0
+    n_out = np.uint64(cursor[N_OUT])
+    first_out = n_out
+    n = np.uint64(marks[n_segments - 1])
     status = DONE
-    begin = start
-    for k in range(n):
-        end = work.ends[k]
-        if out.size - n_out < end - begin:
+    first = np.uint64(0)
+    k = first
+    position = bounds[0]
+    while k < n:
+        first = k
+        last = _make_keys(data, bounds, first, min(n, first + np.uint64(GROUP)), slots, shift, keys)
+        is_long = last == first
+        if is_long:
+            last = first + _1
+        if np.uint64(out.size) < n_out + np.uint64(bounds[last] - bounds[first] + SPARE_IDS):
             status = OUT_FULL
-            cursor[STOP] = end
+            cursor[STOP] = bounds[last]
             break
-        low = work.keys[3 * k]
-        high = work.keys[3 * k + 1]
-        h = work.keys[3 * k + 2]
-        slot = probe(slots, work.arena, shift, data, begin, end - begin, low, high, h)
-        if slot >= 0:
-            n_out = _emit(slots, work.ids, slot, out, n_out)
-        else:
-            if end - begin > LONGEST_WORD:
-                token = find_token(model.token_slots, model.token_arena, token_shift, data, begin, end)
+        while k < last:
+            while np.uint64(marks[mark]) <= k:
+                n_ids[segment + mark] += np.int64(n_out - first_out)
+                first_out = n_out
+                mark += 1
+            limit = min(last, np.uint64(marks[mark]))
+            if is_long:
+                token = find_token(model.token_slots, model.token_arena, token_shift, data, bounds[k], bounds[last])
                 if token < 0:
                     status = LONG_WORD
-                    cursor[STOP] = end
+                    cursor[STOP] = bounds[last]
                     break
-            result = _encode_unseen(
-                data, begin, end, low, high, h, -1 - slot, shift, token_shift, model, work, space, out, n_out
-            )
-            if result < 0:
-                status = UNKNOWN_BYTE
-                begin = -1 - result
+                out[n_out] = np.uint32(token)
+                n_out += _1
+                k = last
                 break
-            n_out = result
-        begin = end
-    cursor[N_OUT] = n_out
-    cursor[POSITION] = begin
-    segments.n_ids[segment] += n_out - first
+            k, n_out = emit_cached(data, bounds, keys, first, k, limit, slots, arena, ids, out, n_out)
+            if k < limit:
+                k, n_out, position = _encode_others(data, first, k, limit, token_shift, model, work, space, out, n_out)
+                if position >= 0:
+                    status = UNKNOWN_BYTE
+                    break
+        if status != DONE:
+            break
+    n_ids[segment + mark] += np.int64(n_out - first_out)
+    cursor[N_OUT] = np.int64(n_out)
+    if status != DONE:
+        cursor[SEGMENT] = segment + mark
+        cursor[POSITION] = position if status == UNKNOWN_BYTE else bounds[k]
     return status
+
+
+@jit(inner=True)
+def _encode_token(segments, out, cursor):
+    """Write the one id of a segment that is a token; whether it fits."""
+    segment = cursor[SEGMENT]
+    if cursor[N_OUT] >= out.size:
+        cursor[STOP] = cursor[POSITION] + 1
+        return False
+    out[cursor[N_OUT]] = np.uint32(segments.tokens[segment])
+    cursor[N_OUT] += 1
+    segments.n_ids[segment] = 1
+    return True
+
+
+@jit(inner=True)
+def _go_to(segments, segment, cursor):
+    """Move the cursor to the start of a segment."""
+    cursor[SEGMENT] = segment
+    if segment < segments.starts.size:
+        cursor[POSITION] = segments.starts[segment]
 
 
 @jit
 def encode_segments(automaton, data, segments, model, work, space, out, cursor, max_bytes):
     """Encode segments from the cursor on into ``out uint32[]``, the words of a text being those ``automaton`` finds.
 
-    Returns DONE, PAUSED (about ``max_bytes`` are encoded), OUT_FULL (a word that ends at ``cursor[STOP]`` may not fit
-    into the rest of ``out``; ids never outnumber bytes), LONG_WORD (``cursor[POSITION]`` .. ``cursor[STOP]`` is for
-    the caller) or UNKNOWN_BYTE (at ``cursor[POSITION]``).
+    Returns DONE, PAUSED (about ``max_bytes`` are encoded), OUT_FULL (the text up to ``cursor[STOP]`` may not fit into the
+    rest of ``out``: ids never outnumber bytes, and ``SPARE_IDS`` more are wanted), LONG_WORD (``cursor[POSITION]`` ..
+    ``cursor[STOP]`` is for the caller) or UNKNOWN_BYTE (at ``cursor[POSITION]``).
     """
-    n_segments = segments.starts.size
+    starts, stops, tokens = segments.starts, segments.stops, segments.tokens
+    n_segments = starts.size
     n_bytes = 0
     while cursor[SEGMENT] < n_segments:
         segment = cursor[SEGMENT]
-        stop = segments.stops[segment]
-        if segments.tokens[segment] >= 0:
-            if cursor[N_OUT] >= out.size:
-                cursor[STOP] = cursor[POSITION] + 1
+        if tokens[segment] >= 0:
+            if not _encode_token(segments, out, cursor):
                 return OUT_FULL
-            out[cursor[N_OUT]] = np.uint32(segments.tokens[segment])
-            cursor[N_OUT] += 1
-            segments.n_ids[segment] = 1
-            cursor[POSITION] = stop
-        while cursor[POSITION] < stop:
-            start = cursor[POSITION]
-            n, position = scan(automaton, data, start, stop, work.ends)
-            status = _encode_block(data, start, n, segment, segments, model, work, space, out, cursor)
-            if status != DONE:
-                return status
-            n_bytes += position - start
-            if n_bytes >= max_bytes:
-                return PAUSED
-        cursor[SEGMENT] += 1
-        if cursor[SEGMENT] < n_segments:
-            cursor[POSITION] = segments.starts[cursor[SEGMENT]]
+            _go_to(segments, segment + 1, cursor)
+            continue
+        # A block: the words of as many adjoining segments as fill half of it, so that each scan has room to read ahead.
+        position = cursor[POSITION]
+        work.bounds[0] = position
+        n_words = 0
+        n_marks = 0
+        is_split = False
+        while True:
+            if position < stops[segment]:
+                found, position = scan(automaton, data, position, stops[segment], work.ends[n_words:])
+                n_words += found
+            work.marks[n_marks] = n_words
+            n_marks += 1
+            is_split = position < stops[segment]
+            if is_split:
+                break
+            segment += 1
+            if segment == n_segments or tokens[segment] >= 0 or starts[segment] != position:
+                break
+            if 2 * n_words > BLOCK_WORDS or n_marks == work.marks.size:
+                break
+        n_bytes += position - cursor[POSITION]
+        status = _encode_block(data, segments, n_marks, model, work, space, out, cursor)
+        if status != DONE:
+            return status
+        if is_split:
+            cursor[SEGMENT] = segment
+            cursor[POSITION] = position
+        else:
+            _go_to(segments, segment, cursor)
+        if n_bytes >= max_bytes:
+            return PAUSED
     return DONE
 
 
@@ -263,24 +303,19 @@ def encode_words(data, segments, model, work, space, out, cursor, max_bytes):
     n_bytes = 0
     while cursor[SEGMENT] < n_segments:
         segment = cursor[SEGMENT]
-        stop = segments.stops[segment]
-        start = cursor[POSITION]
+        start, stop = cursor[POSITION], segments.stops[segment]
         if segments.tokens[segment] >= 0:
-            if cursor[N_OUT] >= out.size:
-                cursor[STOP] = start + 1
+            if not _encode_token(segments, out, cursor):
                 return OUT_FULL
-            out[cursor[N_OUT]] = np.uint32(segments.tokens[segment])
-            cursor[N_OUT] += 1
-            segments.n_ids[segment] = 1
         elif start < stop:
-            work.ends[0] = stop
-            status = _encode_block(data, start, 1, segment, segments, model, work, space, out, cursor)
+            work.bounds[0] = start
+            work.bounds[1] = stop
+            work.marks[0] = 1
+            status = _encode_block(data, segments, 1, model, work, space, out, cursor)
             if status != DONE:
                 return status
             n_bytes += stop - start
-        cursor[SEGMENT] += 1
-        if cursor[SEGMENT] < n_segments:
-            cursor[POSITION] = segments.starts[cursor[SEGMENT]]
+        _go_to(segments, segment + 1, cursor)
         if n_bytes >= max_bytes:
             return PAUSED
     return DONE

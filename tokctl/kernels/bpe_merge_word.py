@@ -103,7 +103,18 @@ def find_pair(slots, shift, left, right):
 
 
 @jit
-def merge_short(data, start, stop, byte_ids, pair_slots, space):
+def fill_byte_pairs(byte_ids, pair_slots, byte_pairs):
+    """``byte_pairs uint64[65536]``: what :func:`find_pair` gives for the ids of two bytes, at ``first << 8 | second``."""
+    shift = _shift_of(pair_slots.size // 2)
+    for first in range(256):
+        for second in range(256):
+            is_known = byte_ids[first] >= 0 and byte_ids[second] >= 0
+            value = find_pair(pair_slots, shift, byte_ids[first], byte_ids[second]) if is_known else NO_PAIR
+            byte_pairs[first << 8 | second] = value
+
+
+@jit
+def merge_short(data, start, stop, byte_ids, byte_pairs, pair_slots, space):
     """Merge ``data[start:stop]`` in ``space.ids[:n]`` and return n; -1 - i if byte i of the word has no id.
 
     Quadratic in the length of the word with a small factor: for words of a few dozen bytes.
@@ -116,7 +127,7 @@ def merge_short(data, start, stop, byte_ids, pair_slots, space):
         if ids[i] < 0:
             return -1 - i
     for i in range(n - 1):
-        values[i] = find_pair(pair_slots, shift, ids[i], ids[i + 1])
+        values[i] = byte_pairs[np.int64(data[start + i]) << 8 | np.int64(data[start + i + 1])]
     while n > 1:
         best = NO_PAIR
         at = 0

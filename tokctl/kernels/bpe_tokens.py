@@ -36,14 +36,14 @@ def split_pairs(data, offsets, token_ids, slots, left, right, merged):
 
 
 @jit
-def encodes_to_itself(data, offsets, token_ids, byte_ids, pair_slots, space, result):
+def encodes_to_itself(data, offsets, token_ids, byte_ids, byte_pairs, pair_slots, space, result):
     """For each token, by merging alone: 1 if its bytes become that one token, else 0 (``result uint8[n]``)."""
     for k in range(token_ids.size):
         token = token_ids[k]
         start, stop = offsets[token], offsets[token + 1]
         result[k] = 0
         if stop - start <= SHORT_WORD:
-            n = merge_short(data, start, stop, byte_ids, pair_slots, space)
+            n = merge_short(data, start, stop, byte_ids, byte_pairs, pair_slots, space)
             result[k] = n == 1 and space.ids[0] == token
         elif start_merge(data, start, stop, byte_ids, pair_slots, space) < 0:
             continue_merge(pair_slots, space, ALL_STEPS)

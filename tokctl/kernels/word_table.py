@@ -1,13 +1,13 @@
-"""Word tables: from the bytes of a word to something small, by one probe.
+"""The vocabulary's word table: from the bytes of a word to a token, by one probe. And the key by which words are known.
 
-Open addressing on flat arrays, 32 bytes a slot, two slots to a cache line:
+A word of at most 15 bytes *is* its key: ``low`` holds its first 8 bytes, ``high`` the others, zero-padded, with the length
+in the top byte. The key of a longer word is a hash of 120 bits with 16 in the top byte; whoever finds it compares bytes.
 
-    slots[4 s]      first 8 bytes of the word          | of a long word: its 64-bit hash
-    slots[4 s + 1]  bytes 8..16, zero-padded           | of a long word: where it starts in the table's arena
-    slots[4 s + 2]  n_ids << 40 | length; 0 = empty      (words are never empty)
-    slots[4 s + 3]  the one id, or first id | second id << 32, or where n_ids ids start in an id arena
+Open addressing on one flat array, 32 bytes a slot, two slots to a cache line:
 
-Words of at most 16 bytes are the slot; only longer ones are compared with bytes kept elsewhere.
+    slots[4 s], slots[4 s + 1]  the key; high == 0: empty   (words are never empty)
+    slots[4 s + 2]              where the token's bytes start in the table's arena
+    slots[4 s + 3]              length << 32 | id
 """
 
 from __future__ import annotations
@@ -15,16 +15,20 @@ from __future__ import annotations
 import numpy as np
 
 from tokctl.kernels._jit import jit
-from tokctl.kernels._memory import equal_bytes, load8, load_short
+from tokctl.kernels._memory import equal16, equal_bytes, load8
 
-INLINE_BYTES = 16
+INLINE_BYTES = 15
+LONG_TAG = np.uint64(16)  # in the top byte of ``high``
 
-_LENGTH_MASK = np.uint64((1 << 40) - 1)
-_40 = np.uint64(40)
+_MASKS = np.array([(1 << (8 * min(max(n - at, 0), 8))) - 1 for n in range(16) for at in (0, 8)], np.uint64)
+_1 = np.uint64(1)
+_4 = np.uint64(4)
+_8 = np.uint64(8)
 _32 = np.uint64(32)
+_56 = np.uint64(56)
+_LOW = np.uint64(0xFFFFFFFF)
 _MIX_1 = np.uint64(0x9E3779B97F4A7C15)
 _MIX_2 = np.uint64(0xD6E8FEB86659FD93)
-_MIX_3 = np.uint64(0xA0761D6478BD642F)
 
 
 @jit
@@ -38,49 +42,80 @@ def slot_shift(slots):
     return np.uint64(shift)
 
 
-@jit
-def _hash_long(data, start, stop):
-    """64-bit hash of a word of more than 8 bytes."""
-    h = np.uint64(stop - start) * _MIX_1
-    i = start
-    while i + 8 <= stop:
-        h = (h ^ load8(data, i)) * _MIX_2
-        h ^= h >> _32
-        i += 8
-    h = (h ^ load8(data, stop - 8)) * _MIX_2
-    return h ^ (h >> _32)
+@jit(inner=True)
+def first_place(low, high, shift):
+    """Index into ``slots`` of the slot where a key is looked for first. Multiplying carries every byte to the top bits."""
+    return ((low * _MIX_1 + high * _MIX_2) >> shift) * _4
 
 
-@jit
+@jit(inner=True)
+def is_inline(data, start, length):
+    """Whether :func:`inline_key` can read the word; ``start`` and ``length`` are uint64."""
+    return length <= np.uint64(INLINE_BYTES) and start + np.uint64(16) <= np.uint64(data.size)
+
+
+@jit(inner=True)
+def inline_key(data, start, length):
+    """``(low, high)`` of a word for which ``is_inline`` holds."""
+    row = length + length
+    low = load8(data, start) & _MASKS[row]
+    return low, (load8(data, start + _8) & _MASKS[row + _1]) | (length << _56)
+
+
+@jit(inner=True)
+def other_key(data, start, length):
+    """``(low, high)`` of any word: one that is long, or so close to the end of ``data`` that 16 bytes can't be read."""
+    stop = start + length
+    low = np.uint64(0)
+    high = np.uint64(0)
+    if length <= np.uint64(INLINE_BYTES):
+        for i in range(length):
+            byte = np.uint64(data[start + i])
+            if i < _8:
+                low |= byte << (i * _8)
+            else:
+                high |= byte << ((i - _8) * _8)
+        return low, high | (length << _56)
+    low = length * _MIX_2
+    at = start
+    while at < stop:
+        if at + np.uint64(16) > stop:
+            at = stop - np.uint64(16)
+        low = (low ^ load8(data, at)) * _MIX_1
+        low ^= low >> _32
+        high = (high ^ load8(data, at + _8)) * _MIX_2
+        high ^= high >> _32
+        at += np.uint64(16)
+    low = (low + high) * _MIX_1
+    high = (high ^ (low >> _32)) * _MIX_2
+    return low ^ (low >> _32), (high >> _8) | (LONG_TAG << _56)
+
+
+@jit(inner=True)
 def word_key(data, start, stop):
-    """``(low, high, hash)`` of the word: its bytes if they fit, else its hash and 0."""
-    length = np.uint64(stop - start)
-    if stop - start <= INLINE_BYTES:
-        low, high = load_short(data, start, stop)
-    else:
-        low, high = _hash_long(data, start, stop), np.uint64(0)
-    h = (low ^ (length * _MIX_3)) * _MIX_1
-    h = ((h ^ (h >> _32)) ^ high) * _MIX_2
-    return low, high, (h ^ (h >> _32)) * _MIX_1
+    """``(low, high)`` of the word ``data[start:stop]``."""
+    begin = np.uint64(start)
+    length = np.uint64(stop) - begin
+    if is_inline(data, begin, length):
+        return inline_key(data, begin, length)
+    return other_key(data, begin, length)
 
 
-@jit
-def probe(slots, arena, shift, data, start, length, low, high, h):
-    """The slot that holds the word, or -1 - the empty slot where it would go."""
-    mask = slots.size // 4 - 1
-    slot = np.int64(h >> shift)
-    tag = np.uint64(length)
-    while True:
-        found = slots[4 * slot + 2]
-        if found == np.uint64(0):
-            return -1 - slot
-        if slots[4 * slot] == low and (found & _LENGTH_MASK) == tag:
-            if length <= INLINE_BYTES:
-                if slots[4 * slot + 1] == high:
-                    return slot
-            elif equal_bytes(data, start, arena, np.int64(slots[4 * slot + 1]), length):
-                return slot
-        slot = (slot + 1) & mask
+@jit(inner=True)
+def find_key(slots, arena, shift, data, start, length, low, high):
+    """``(found, place)``: the slot of a word in a vocabulary's table, or the empty one where it would go."""
+    mask = np.uint64(slots.size - 1)
+    place = first_place(low, high, shift)
+    while slots[place + _1] != np.uint64(0):
+        if equal16(slots, place, low, high):
+            if high >> _56 != LONG_TAG:
+                return True, place
+            if slots[place + np.uint64(3)] >> _32 == np.uint64(length) and equal_bytes(
+                data, start, arena, np.int64(slots[place + np.uint64(2)]), length
+            ):
+                return True, place
+        place = (place + _4) & mask
+    return False, place
 
 
 @jit
@@ -93,21 +128,26 @@ def fill_token_table(data, offsets, token_ids, slots):
     for k in range(token_ids.size):
         token = token_ids[k]
         start, stop = offsets[token], offsets[token + 1]
-        low, high, h = word_key(data, start, stop)
-        slot = probe(slots, data, shift, data, start, stop - start, low, high, h)
-        if slot >= 0:
+        low, high = word_key(data, start, stop)
+        found, place = find_key(slots, data, shift, data, start, stop - start, low, high)
+        if found:
             return np.int64(token)
-        slot = -1 - slot
-        slots[4 * slot] = low
-        slots[4 * slot + 1] = high if stop - start <= INLINE_BYTES else np.uint64(start)
-        slots[4 * slot + 2] = (np.uint64(1) << _40) | np.uint64(stop - start)
-        slots[4 * slot + 3] = np.uint64(token)
+        slots[place] = low
+        slots[place + _1] = high
+        slots[place + np.uint64(2)] = np.uint64(start)
+        slots[place + np.uint64(3)] = (np.uint64(stop - start) << _32) | np.uint64(token)
     return np.int64(-1)
+
+
+@jit(inner=True)
+def token_of_key(slots, arena, shift, data, start, length, low, high):
+    """The id of the token that is the word with this key, or -1."""
+    found, place = find_key(slots, arena, shift, data, start, length, low, high)
+    return np.int64(slots[place + np.uint64(3)] & _LOW) if found else np.int64(-1)
 
 
 @jit
 def find_token(slots, arena, shift, data, start, stop):
     """The id of the token that is ``data[start:stop]``, or -1."""
-    low, high, h = word_key(data, start, stop)
-    slot = probe(slots, arena, shift, data, start, stop - start, low, high, h)
-    return np.int64(slots[4 * slot + 3]) if slot >= 0 else np.int64(-1)
+    low, high = word_key(data, start, stop)
+    return token_of_key(slots, arena, shift, data, start, stop - start, low, high)

@@ -155,6 +155,15 @@ class BPE:
         return slots
 
     @cached_property
+    def byte_pairs(self) -> np.ndarray:
+        """``uint64[65536]``: the pairs of two bytes, looked up directly (layout in ``kernels/bpe_merge_word.py``)."""
+        from tokctl.kernels.bpe_merge_word import fill_byte_pairs
+
+        table = np.empty(1 << 16, np.uint64)
+        fill_byte_pairs(self.byte_ids, self.pair_slots, table)
+        return table
+
+    @cached_property
     def encodes_to_itself(self) -> np.ndarray:
         """``bool[V]``: the tokens whose bytes, merged as a word, give that one token. False for ids that are no token."""
         from tokctl.kernels.bpe_merge_word import merge_space
@@ -164,7 +173,14 @@ class BPE:
         result = np.zeros(len(ids), np.uint8)
         space = merge_space(max(64, int(self.vocabulary.lengths.max(initial=0))))
         encodes_to_itself(
-            self.vocabulary.data, self.vocabulary.offsets, ids, self.byte_ids, self.pair_slots, space, result
+            self.vocabulary.data,
+            self.vocabulary.offsets,
+            ids,
+            self.byte_ids,
+            self.byte_pairs,
+            self.pair_slots,
+            space,
+            result,
         )
         reachable = np.zeros(len(self.vocabulary), np.bool_)
         reachable[ids[result == 1]] = True
@@ -210,7 +226,7 @@ class BPE:
             words = ids[~np.isin(ids, np.array(sorted(self.control_ids), np.int32))]
         else:
             words = ids[self.encodes_to_itself[ids]]
-        return Model(self.byte_ids, self.pair_slots, self.token_table(words), self.vocabulary.data)
+        return Model(self.byte_ids, self.byte_pairs, self.pair_slots, self.token_table(words), self.vocabulary.data)
 
     @cached_property
     def _pair_map(self) -> dict[tuple[int, int], tuple[int, int]]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SLICE_BYTES = 4 << 20  # text per kernel call, so that Ctrl-C is heard
 CHUNK_BYTES = 8 << 20  # text per task when several threads work
-_BUFFER_IDS = 1 << 20
+_BUFFER_IDS = 1 << 24  # memory that is only touched where it is needed
 _MERGE_STEPS = 1 << 20
 
 
@@ -108,9 +108,8 @@ class BPEEncoder:
         cursor = np.zeros(4, np.int64)
         if len(segments.starts):
             cursor[kernel.POSITION] = segments.starts[0]
-        text = int((segments.stops - segments.starts).sum())
-        out = np.empty(min(text + len(segments.starts), _BUFFER_IDS), np.uint32)
-        parts: list[np.ndarray] = []
+        text = int((segments.stops - segments.starts).sum()) + len(segments.starts) + kernel.SPARE_IDS
+        out = np.empty(min(text, max(_BUFFER_IDS, text // 2)), np.uint32)
         while True:
             if scanned:
                 status = kernel.encode_segments(
@@ -118,23 +117,21 @@ class BPEEncoder:
                 )
             else:
                 status = kernel.encode_words(data, segments, model, *space, out, cursor, SLICE_BYTES)
-            if status == kernel.PAUSED:
-                continue
+            written = int(cursor[kernel.N_OUT])
             start, stop = int(cursor[kernel.POSITION]), int(cursor[kernel.STOP])
+            if status == kernel.DONE:
+                out.resize(written, refcheck=False)
+                return out
             if status == kernel.UNKNOWN_BYTE:
                 self._refuse_byte(data, start, documents, segments, int(cursor[kernel.SEGMENT]))
-            written = int(cursor[kernel.N_OUT])
-            parts.append(out[:written].copy() if status != kernel.DONE else out[:written])
-            cursor[kernel.N_OUT] = 0
-            if status == kernel.DONE:
-                return parts[0] if len(parts) == 1 else np.concatenate(parts)
-            if status == kernel.LONG_WORD:
+            elif status == kernel.OUT_FULL:
+                out.resize(max(2 * len(out), written + stop - start + kernel.SPARE_IDS), refcheck=False)
+            elif status == kernel.LONG_WORD:  # there is room for its ids
                 ids = self._merge_long(data, start, stop, documents, segments, int(cursor[kernel.SEGMENT]))
-                parts.append(ids)
+                out[written : written + len(ids)] = ids
                 segments.n_ids[cursor[kernel.SEGMENT]] += len(ids)
+                cursor[kernel.N_OUT] = written + len(ids)
                 cursor[kernel.POSITION] = stop
-            elif stop - start > len(out):
-                out = np.empty(stop - start, np.uint32)
 
     def _merge_long(
         self, data: np.ndarray, start: int, stop: int, documents: np.ndarray, segments: Segments, segment: int
