@@ -123,16 +123,19 @@ def write_task(
     with disk_errors(directory), ShardWriter(directory, schema, _WHOLE) as writer:
         for path, groups in task.groups:
             for batch in read_row_groups(path, groups, COLUMNS):
-                encoded = encode_table(tokenizer, pa.Table.from_batches([batch]), settings)
-                del batch
-                ids = encoded.ids.astype(output.ids_type, copy=False)
+                encoded = _narrow(encode_table(tokenizer, pa.Table.from_batches([batch]), settings), output.ids_type)
+                del batch  # with the text, which may be one huge document
+                ids = encoded.ids
                 if is_flat:
                     _append(directory / IDS_NAME, ids.astype(ids.dtype.newbyteorder("<"), copy=False))
                     _append(directory / LENGTHS_NAME, np.diff(encoded.bounds).astype("<i8", copy=False))
-                writer.write(_rows(encoded, ids, output, schema))
                 n_tokens += len(ids)
                 n_truncated += int(encoded.truncated.sum())
                 largest = max(largest, int(ids.max(initial=0))) if len(ids) else largest
+                rows = _rows(encoded, output, schema)
+                del encoded, ids
+                writer.write(rows)
+                del rows
         (part,) = writer.close()
     return {
         "rows": part.rows,
@@ -150,14 +153,19 @@ def read_lengths(directory: Path) -> np.ndarray:
     return np.fromfile(path, "<i8").astype(np.int64, copy=False) if path.exists() else np.empty(0, np.int64)
 
 
-def _rows(encoded: EncodedTable, ids: np.ndarray, output: OutputForm, schema: pa.Schema) -> pa.RecordBatch:
+def _narrow(encoded: EncodedTable, kind: str) -> EncodedTable:
+    """Without the text, and with ids of their final type: what is written, and no more."""
+    return encoded._replace(documents=encoded.documents.select(COLUMNS[:3]), ids=encoded.ids.astype(kind, copy=False))
+
+
+def _rows(encoded: EncodedTable, output: OutputForm, schema: pa.Schema) -> pa.RecordBatch:
     n = encoded.documents.num_rows
     columns: dict[str, Any] = {name: encoded.documents.column(name).combine_chunks() for name in COLUMNS[:3]}
     columns["split"] = pa.array([output.split] * n, pa.large_string())
     columns["n_tokens"] = pa.array(np.diff(encoded.bounds), pa.int64())
     columns["truncated"] = pa.array(encoded.truncated)
     if "ids" in schema.names:
-        columns["ids"] = pa.LargeListArray.from_arrays(encoded.bounds, pa.array(ids))
+        columns["ids"] = pa.LargeListArray.from_arrays(encoded.bounds, pa.array(encoded.ids))
     if encoded.detail is not None and "starts" in schema.names:
         for name, values in (("starts", encoded.detail.starts), ("stops", encoded.detail.stops)):
             columns[name] = pa.LargeListArray.from_arrays(encoded.bounds, pa.array(values, pa.int64()))

@@ -218,6 +218,8 @@ def document_parts(
     parts = [file.path for item in stage_run.inputs[slot] if item.is_stage_output for file in _document_files(item)]
     raw = raw_files(stage_run, slot)
     if raw:
+        import pyarrow as pa
+
         from tokctl.corpus.ingest import document_schema, iter_batches
         from tokctl.corpus.shards import ShardWriter
 
@@ -237,6 +239,7 @@ def document_parts(
             for batch in iter_batches(raw, options, names, on_reject=rejected, report=report):
                 writer.write(batch)
         parts += [directory / part.name for part in writer.close()]
+        pa.default_memory_pool().release_unused()  # it would keep what the largest document took
     return parts
 
 

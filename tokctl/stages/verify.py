@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from tokctl.artifacts.manifest import Manifest
@@ -22,7 +23,7 @@ def stage_findings(directory: Path, manifest: Manifest) -> list[Finding]:
             continue  # a finding already
         try:
             if path.name == "tokctl.json":
-                _check_tokenizer(path.parent)
+                findings += _check_tokenizer(path.parent)
             elif path.name == "words.parquet":
                 from tokctl.corpus.word_counts import WordCounts
 
@@ -37,17 +38,22 @@ def saved_tokenizer_findings(directory: Path) -> list[Finding]:
     """Findings of a tokenizer that ``Tokenizer.save`` wrote: it has no manifest, and its self-test is what there is to check."""
     path = directory / "tokctl.json"
     try:
-        _check_tokenizer(directory)
+        findings = _check_tokenizer(directory)
     except TokctlError as error:
         return [Finding(error.code, "error", str(path), None, None, error.message, error.hint or "save it again")]
     evidence = "no stage wrote it, so no digests were recorded; its self-test passed"
-    return [Finding("no-manifest", "note", str(path), None, None, evidence, "nothing to mend")]
+    return [*findings, Finding("no-manifest", "note", str(path), None, None, evidence, "nothing to mend")]
 
 
-def _check_tokenizer(directory: Path) -> None:
+def _check_tokenizer(directory: Path) -> list[Finding]:
+    """The self-test, raising where it fails, and what is unsound; ``tokctl inspect --check`` has the notes too."""
     from tokctl.tokenizer.formats.native import check_self_test, load
+    from tokctl.tokenizer.soundness import check_tokenizer
 
-    check_self_test(load(directory), directory)
+    tokenizer = load(directory)
+    check_self_test(tokenizer, directory)
+    found = [Finding(**finding) for finding in check_tokenizer(tokenizer)["findings"]]
+    return [replace(one, where=str(directory / "tokctl.json")) for one in found if one.severity != "note"]
 
 
 def _encode_findings(directory: Path, manifest: Manifest) -> list[Finding]:

@@ -26,8 +26,11 @@ def _count_and_fit() -> None:
 
     from tokctl.corpus.fitting import fit
     from tokctl.corpus.word_counts import WordCounter, WordCounts
+    from tokctl.tokenizer.dropout import Dropout
+    from tokctl.tokenizer.models.bpe import BPE
     from tokctl.tokenizer.normalizers.unicode_form import UnicodeForm
     from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
+    from tokctl.tokenizer.vocabulary import Vocabulary
 
     with tempfile.TemporaryDirectory(prefix="tokctl-warm-") as scratch:
         path = Path(scratch) / "words.parquet"
@@ -48,6 +51,9 @@ def _count_and_fit() -> None:
     assert not isinstance(tokenizer, dict)
     ids, _ = tokenizer.encode_flat(_TEXTS, allowed_special="all")
     tokenizer.decode_bytes(ids)
+    tokenizer.encode_flat([text * 300 for text in _TEXTS], dropout=Dropout(0.5), split_policy="llama3")
+    improper = BPE.from_merges(Vocabulary.from_tokens([b"a", b"aa", b"aaa"]), [(1, 0), (0, 0)])
+    assert improper.schedule_dependent == [2]
     for text in _TEXTS:
         tokenizer.encode_with_offsets(text, "raw_codepoints", special_in_text="ordinary")
     rewriting = replace(tokenizer, normalizers=(UnicodeForm("nfc"),))
