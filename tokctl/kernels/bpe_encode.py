@@ -96,7 +96,7 @@ def workspace(cache: WordCache | None = None) -> Workspace:
     )
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def _make_keys(data, bounds, first, last, slots, shift, keys):
     """Keys and first places of the words first .. last; returns the first word that is too long to be merged here, or last."""
     for k in range(first, last):
@@ -117,7 +117,7 @@ def _make_keys(data, bounds, first, last, slots, shift, keys):
     return last
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def _encode_unseen(data, start, stop, low, high, token_shift, model, space, out, n_out):
     """Encode a word that is not in the cache; the new length of ``out``, or -1 - position of a byte without an id."""
     token = token_of_key(model.token_slots, model.token_arena, token_shift, data, start, stop - start, low, high)
@@ -138,7 +138,7 @@ def _encode_unseen(data, start, stop, low, high, token_shift, model, space, out,
     return write_merged(space, out, n_out)
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def _encode_others(data, first, k, last, token_shift, model, work, space, out, n_out):
     """Encode the words from k on up to the first that the cache has in its first place: ``(k, n_out, unknown)``.
 
@@ -161,7 +161,7 @@ def _encode_others(data, first, k, last, token_shift, model, work, space, out, n
     return k, np.uint64(written), np.int64(-1)
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def _encode_block(data, segments, n_segments, model, work, space, out, cursor):
     """Encode the words of the block, which are those of ``n_segments`` segments from the cursor on, as far as they go.
 
@@ -223,7 +223,7 @@ def _encode_block(data, segments, n_segments, model, work, space, out, cursor):
     return status
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def _encode_token(segments, out, cursor):
     """Write the one id of a segment that is a token; whether it fits."""
     segment = cursor[SEGMENT]
@@ -236,7 +236,7 @@ def _encode_token(segments, out, cursor):
     return True
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def _go_to(segments, segment, cursor):
     """Move the cursor to the start of a segment."""
     cursor[SEGMENT] = segment
@@ -244,7 +244,7 @@ def _go_to(segments, segment, cursor):
         cursor[POSITION] = segments.starts[segment]
 
 
-@jit
+@jit(borrows=True)
 def encode_segments(automaton, data, segments, model, work, space, out, cursor, max_bytes):
     """Encode segments from the cursor on into ``out uint32[]``, the words of a text being those ``automaton`` finds.
 
@@ -296,7 +296,7 @@ def encode_segments(automaton, data, segments, model, work, space, out, cursor, 
     return DONE
 
 
-@jit
+@jit(borrows=True)
 def encode_words(data, segments, model, work, space, out, cursor, max_bytes):
     """Like :func:`encode_segments` where each text segment is one word."""
     n_segments = segments.starts.size

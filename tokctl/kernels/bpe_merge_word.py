@@ -58,7 +58,7 @@ def merge_space(n_bytes: int) -> MergeSpace:
     )
 
 
-@jit
+@jit(borrows=True)
 def _shift_of(capacity):
     """How far a 64-bit hash is shifted down to number the slots of a table of ``capacity`` (a power of two)."""
     shift = 64
@@ -68,7 +68,7 @@ def _shift_of(capacity):
     return np.uint64(shift)
 
 
-@jit
+@jit(borrows=True)
 def fill_pair_table(left, right, ranks, merged, slots):
     """Put pairs (``left``, ``right``, ``ranks``, ``merged``: int32[n]) into the empty table ``slots uint64[2 * capacity]``.
 
@@ -86,7 +86,7 @@ def fill_pair_table(left, right, ranks, merged, slots):
         slots[2 * slot + 1] = (np.uint64(ranks[k]) << _32) | np.uint64(merged[k])
 
 
-@jit
+@jit(borrows=True)
 def find_pair(slots, shift, left, right):
     """``rank << 32 | merged id`` of the pair of ids, or ``NO_PAIR``."""
     pair = (np.uint64(left) << _32) | np.uint64(right)
@@ -102,7 +102,7 @@ def find_pair(slots, shift, left, right):
         slot = (slot + 1) & mask
 
 
-@jit
+@jit(borrows=True)
 def fill_byte_pairs(byte_ids, pair_slots, byte_pairs):
     """``byte_pairs uint64[65536]``: what :func:`find_pair` gives for the ids of two bytes, at ``first << 8 | second``."""
     shift = _shift_of(pair_slots.size // 2)
@@ -113,7 +113,7 @@ def fill_byte_pairs(byte_ids, pair_slots, byte_pairs):
             byte_pairs[first << 8 | second] = value
 
 
-@jit
+@jit(borrows=True)
 def merge_short(data, start, stop, byte_ids, byte_pairs, pair_slots, space):
     """Merge ``data[start:stop]`` in ``space.ids[:n]`` and return n; -1 - i if byte i of the word has no id.
 
@@ -149,7 +149,7 @@ def merge_short(data, start, stop, byte_ids, byte_pairs, pair_slots, space):
     return n
 
 
-@jit
+@jit(borrows=True)
 def _sift_down(heap, size, at):
     """Restore the heap's order below ``at``."""
     item = heap[at]
@@ -166,7 +166,7 @@ def _sift_down(heap, size, at):
     heap[at] = item
 
 
-@jit
+@jit(borrows=True)
 def _push(heap, size, item):
     """Add ``item`` to a heap of ``size`` and return the new size."""
     at = size
@@ -180,7 +180,7 @@ def _push(heap, size, item):
     return size + 1
 
 
-@jit
+@jit(borrows=True)
 def start_merge(data, start, stop, byte_ids, pair_slots, space):
     """Set ``space`` up for the word ``data[start:stop]``; -1, or the first position whose byte has no id."""
     ids, values, heap = space.ids, space.values, space.heap
@@ -207,7 +207,7 @@ def start_merge(data, start, stop, byte_ids, pair_slots, space):
     return -1
 
 
-@jit
+@jit(borrows=True)
 def continue_merge(pair_slots, space, n_steps):
     """Take at most ``n_steps`` entries off the heap; whether the word is finished."""
     ids, following, preceding = space.ids, space.following, space.preceding
@@ -252,7 +252,7 @@ def continue_merge(pair_slots, space, n_steps):
     return size == 0
 
 
-@jit
+@jit(borrows=True)
 def write_merged(space, out, n_out):
     """Write the finished word's ids to ``out uint32[]`` from ``n_out`` on and return the new length."""
     at = 0

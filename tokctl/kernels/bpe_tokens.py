@@ -9,7 +9,7 @@ from tokctl.kernels.bpe_merge_word import ALL_STEPS, SHORT_WORD, continue_merge,
 from tokctl.kernels.word_table import find_token, slot_shift
 
 
-@jit
+@jit(borrows=True)
 def split_pairs(data, offsets, token_ids, slots, left, right, merged):
     """Every split of every token into two tokens: fills ``left``, ``right``, ``merged`` int32[] and returns their number.
 
@@ -35,7 +35,7 @@ def split_pairs(data, offsets, token_ids, slots, left, right, merged):
     return n
 
 
-@jit
+@jit(borrows=True)
 def encodes_to_itself(data, offsets, token_ids, byte_ids, byte_pairs, pair_slots, space, result):
     """For each token, by merging alone: 1 if its bytes become that one token, else 0 (``result uint8[n]``)."""
     for k in range(token_ids.size):
@@ -50,7 +50,7 @@ def encodes_to_itself(data, offsets, token_ids, byte_ids, byte_pairs, pair_slots
             result[k] = space.following[0] < 0 and space.ids[0] == token
 
 
-@jit
+@jit(borrows=True)
 def measure_ids(ids, offsets, kinds):
     """How many bytes ``ids uint32[]`` stand for, or -1 - k if ``ids[k]`` stands for nothing (``kinds uint8[V]`` is 0)."""
     n_bytes = np.int64(0)
@@ -62,7 +62,7 @@ def measure_ids(ids, offsets, kinds):
     return n_bytes
 
 
-@jit
+@jit(borrows=True)
 def decode_ids(ids, data, offsets, out):
     """Write the bytes of ``ids uint32[]`` one after another; ``out uint8[]`` has exactly their size."""
     at = 0

@@ -73,7 +73,7 @@ def _aligned_zeros(size: int) -> np.ndarray:
     return room[first : first + size]
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def _is_spelled(slots, place, arena, data, start, length):
     """Whether the word, whose key the slot has, is the slot's; only long words can differ."""
     return slots[place + _1] >> _56 != LONG_TAG or (
@@ -82,7 +82,7 @@ def _is_spelled(slots, place, arena, data, start, length):
     )
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def is_cached(slots, place, arena, data, start, length, low, high):
     """Whether :func:`emit_cached` will find the word whose first place is ``place``."""
     if not equal16(slots, place, low, high):
@@ -92,7 +92,7 @@ def is_cached(slots, place, arena, data, start, length, low, high):
     return _is_spelled(slots, place, arena, data, start, length)
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def emit_cached(data, bounds, keys, first, k, last, slots, arena, ids, out, n_out):
     """Write the ids of the words k .. last to ``out uint32[]``, up to the first word that is not in its first place.
 
@@ -124,7 +124,7 @@ def emit_cached(data, bounds, keys, first, k, last, slots, arena, ids, out, n_ou
     return k, n_out
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def remember(cache, data, start, length, low, high, place, out, first, n_ids):
     """Put a word that is not there, with the ids ``out[first : first + n_ids]``, into the cache."""
     if length > MAX_CACHED_BYTES:

@@ -31,7 +31,7 @@ _MIX_1 = np.uint64(0x9E3779B97F4A7C15)
 _MIX_2 = np.uint64(0xD6E8FEB86659FD93)
 
 
-@jit
+@jit(borrows=True)
 def slot_shift(slots):
     """How far a 64-bit hash is shifted down to number the slots of a word table."""
     capacity = slots.size // 4
@@ -42,19 +42,19 @@ def slot_shift(slots):
     return np.uint64(shift)
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def first_place(low, high, shift):
     """Index into ``slots`` of the slot where a key is looked for first. Multiplying carries every byte to the top bits."""
     return ((low * _MIX_1 + high * _MIX_2) >> shift) * _4
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def is_inline(data, start, length):
     """Whether :func:`inline_key` can read the word; ``start`` and ``length`` are uint64."""
     return length <= np.uint64(INLINE_BYTES) and start + np.uint64(16) <= np.uint64(data.size)
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def inline_key(data, start, length):
     """``(low, high)`` of a word for which ``is_inline`` holds."""
     row = length + length
@@ -62,7 +62,7 @@ def inline_key(data, start, length):
     return low, (load8(data, start + _8) & _MASKS[row + _1]) | (length << _56)
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def other_key(data, start, length):
     """``(low, high)`` of any word: one that is long, or so close to the end of ``data`` that 16 bytes can't be read."""
     stop = start + length
@@ -91,7 +91,7 @@ def other_key(data, start, length):
     return low ^ (low >> _32), (high >> _8) | (LONG_TAG << _56)
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def word_key(data, start, stop):
     """``(low, high)`` of the word ``data[start:stop]``."""
     begin = np.uint64(start)
@@ -101,7 +101,7 @@ def word_key(data, start, stop):
     return other_key(data, begin, length)
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def find_key(slots, arena, shift, data, start, length, low, high):
     """``(found, place)``: the slot of a word in a vocabulary's table, or the empty one where it would go."""
     mask = np.uint64(slots.size - 1)
@@ -118,7 +118,7 @@ def find_key(slots, arena, shift, data, start, length, low, high):
     return False, place
 
 
-@jit
+@jit(borrows=True)
 def fill_token_table(data, offsets, token_ids, slots):
     """Put the tokens ``data[offsets[i]:offsets[i + 1]]``, i in ``token_ids int32[]``, into the empty word table ``slots``.
 
@@ -139,14 +139,14 @@ def fill_token_table(data, offsets, token_ids, slots):
     return np.int64(-1)
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def token_of_key(slots, arena, shift, data, start, length, low, high):
     """The id of the token that is the word with this key, or -1."""
     found, place = find_key(slots, arena, shift, data, start, length, low, high)
     return np.int64(slots[place + np.uint64(3)] & _LOW) if found else np.int64(-1)
 
 
-@jit
+@jit(borrows=True)
 def find_token(slots, arena, shift, data, start, stop):
     """The id of the token that is ``data[start:stop]``, or -1."""
     low, high = word_key(data, start, stop)
