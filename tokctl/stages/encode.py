@@ -112,7 +112,9 @@ def run(stage_run: StageRun) -> None:
     with rejects_of(stage_run) as rejects:
         parts = document_parts(stage_run, "input", rejects.add, options=_reading_options(stage_run))
         tasks = plan_tasks(parts, parameters.shard_bytes)
-        finished = stage_run.tasks("encode", tasks, encode, executor="threads", unit="shards")
+        finished = stage_run.tasks(
+            "encode", tasks, encode, executor="threads", unit="shards", workers=_workers(stage_run)
+        )
     results = [task.result for task in finished]
     _write_output(stage_run, finished, settings, output, tokenizer)
     stage_run.rows_out = sum(result["rows"] for result in results)
@@ -141,6 +143,15 @@ def run(stage_run: StageRun) -> None:
             "max_tokens": parameters.max_tokens,
         },
     }
+
+
+def _workers(stage_run: StageRun) -> int:
+    """Threads: no more than the memory limit has room for."""
+    limit = stage_run.memory_limit
+    return stage_run.workers if limit is None else max(1, min(stage_run.workers, limit // _THREAD_BYTES))
+
+
+_THREAD_BYTES = 160 << 20  # a row group of text, its ids, the cache of words, and Parquet's buffers
 
 
 def _settings(parameters: Any) -> EncodeSettings:
