@@ -16,7 +16,7 @@ SIZE = 10_000_000
 LIMITS = {
     "count --pattern none": 8,
     "count --pattern gpt2": 5,
-    "encode": 13,
+    "encode": 10,
     "extract": 6,
 }  # times the line, beside ...
 FIXED = 40_000_000  # ... what tables and buffers take whatever the size
