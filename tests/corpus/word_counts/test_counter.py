@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from oracles import word_counts as oracle
 
 from tokctl.corpus.word_counts import Batch, Budget, CountReport, WordCounter, WordCounts, count_words
+from tokctl.corpus.word_counts.text import flat_text, text_parts
 from tokctl.errors import DataError, UsageError
 from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
 
@@ -403,3 +404,39 @@ def test_count_words_takes_text_and_bytes() -> None:
     assert error.value.where.row == 1
     with pytest.raises(DataError, match="surrogate"):
         count_words(["\ud800"], "gpt2")
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.binary(), pa.large_binary()])
+@pytest.mark.parametrize("workers", [1, 3])
+def test_count_words_takes_arrow_arrays(kind: pa.DataType, workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tokctl.corpus.word_counts.from_texts._PART_BYTES", 64)
+    texts = [f"the cat{i % 7} sat\n" * (i % 5) for i in range(100)]
+    expected = count_words(texts)
+    array = pa.array(texts, kind)
+    assert count_words(array, workers=workers) == expected
+    assert count_words(array.slice(3, 90), workers=workers) == count_words(texts[3:93])
+    chunked = pa.chunked_array([array.slice(0, 10), array.slice(10, 0), array.slice(10)])
+    assert count_words(chunked, workers=workers) == expected
+    assert count_words(pa.chunked_array([], kind)).n_words == 0
+
+
+def test_arrow_texts_are_not_copied() -> None:
+    array = pa.array(["the cat sat"] * 100_000, pa.large_string())
+    allocated = pa.total_allocated_bytes()
+    parts = list(text_parts(array, 1 << 16))
+    assert pa.total_allocated_bytes() == allocated
+    assert [text for part in parts for text in part.to_pylist()] == array.to_pylist()
+    assert all(part.buffers()[2].address == array.buffers()[2].address for part in parts)
+    assert max(flat_text(part)[1][-1] - flat_text(part)[1][0] for part in parts) <= 1 << 16
+
+
+def test_count_words_says_what_is_wrong_with_an_arrow_array() -> None:
+    with pytest.raises(DataError) as null:
+        count_words(pa.chunked_array([["a", "b"], ["c", None]]))
+    assert (null.value.code, null.value.where.row) == ("null-text", 3)
+    with pytest.raises(DataError) as kind:
+        count_words(pa.array([1, 2]))
+    assert kind.value.code == "not-text"
+    with pytest.raises(UsageError) as workers:
+        count_words(["a"], workers=0)
+    assert workers.value.code == "bad-workers"

@@ -1,4 +1,4 @@
-"""``count_words``: from texts in Python to word counts in one call."""
+"""``count_words``: from texts in memory to word counts in one call."""
 
 from __future__ import annotations
 
@@ -8,26 +8,42 @@ import pyarrow as pa
 
 from tokctl.corpus.word_counts.counter import Batch, WordCounter
 from tokctl.corpus.word_counts.counts import WordCounts
+from tokctl.corpus.word_counts.text import text_parts
 from tokctl.errors import DataError, UsageError
 from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
 
+_PART_BYTES = 1 << 20  # of an Arrow array, for one worker: so little that all workers end at about the same time
+
 
 def count_words(
-    texts: Iterable[str | bytes], pattern: str | PreTokenizer = "gpt2", specials: Sequence[str | bytes] = ()
+    texts: Iterable[str | bytes] | pa.Array | pa.ChunkedArray,
+    pattern: str | PreTokenizer = "gpt2",
+    specials: Sequence[str | bytes] = (),
+    *,
+    workers: int = 1,
 ) -> WordCounts:
     """Count the words of texts, one document each, in memory.
 
-    ``pattern``: a named pattern, a regex, ``none`` (each text is one word) or a :class:`PreTokenizer`. ``specials`` are
-    spellings that are carved out and not counted. UsageError: a bad pattern or special. DataError: an item that is neither
-    str nor bytes, or a str with a lone surrogate (``row`` says which).
+    ``texts``: strings and bytes, or an Arrow array or chunked array of (large) strings or binaries, such as a column of a
+    Parquet table, which is read where it is, without a copy. ``pattern``: a named pattern, a regex, ``none`` (each text
+    is one word) or a :class:`PreTokenizer`. ``specials`` are spellings that are carved out and not counted. ``workers``:
+    threads, of which each counts some documents; the result is the same.
+
+    UsageError: a bad pattern or special, no texts, less than one worker. DataError (``row`` says which): an item that is
+    neither str nor bytes, a str with a lone surrogate, a null; an Arrow array of another type.
     """
     if isinstance(texts, str | bytes):
         raise UsageError(
             "texts is one string, not several", hint="pass a list of texts: count_words([text], ...)", code="not-texts"
         )
+    if workers < 1:
+        raise UsageError(f"{workers} workers can't count", hint="give 1 or more", code="bad-workers")
     pre_tokenizer = pattern if isinstance(pattern, PreTokenizer) else PreTokenizer.from_pattern(pattern)
-    counter = WordCounter(pre_tokenizer, specials)
-    counter.add_batches(_batched(texts, counter.batch_bytes))
+    counter = WordCounter(pre_tokenizer, specials, workers=workers)
+    if isinstance(texts, pa.Array | pa.ChunkedArray):
+        counter.add_batches(map(Batch, text_parts(texts, _PART_BYTES)))
+    else:
+        counter.add_batches(_batched(texts, counter.batch_bytes))
     return counter.finish_in_memory()[0]
 
 

@@ -46,6 +46,23 @@ def flat_text(chunk: pa.Array, first_row: int = 0) -> tuple[np.ndarray, np.ndarr
     return data, writable_view(offsets.astype(np.int64, copy=False))
 
 
+def text_parts(texts: pa.Array | pa.ChunkedArray, max_bytes: int) -> Iterator[pa.Array]:
+    """Arrow strings or binaries in slices of at most ``max_bytes``, or one text; shares their memory.
+
+    DataError as from :func:`flat_text`, with the row counted from the first chunk on.
+    """
+    first_row = 0
+    for chunk in texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]:
+        offsets = flat_text(chunk, first_row)[1]
+        first, n = 0, len(chunk)
+        while first < n:
+            fitting = int(np.searchsorted(offsets, offsets[first] + max_bytes, side="right")) - 1
+            last = min(max(fitting, first + 1), n)
+            yield chunk.slice(first, last - first)
+            first = last
+        first_row += n
+
+
 def regex_words(pre_tokenizer: PreTokenizer, data: np.ndarray, pieces: Pieces) -> Iterator[Pieces]:
     """The words of each piece as pieces, found by a pattern that only the ``regex`` module can run."""
     from tokctl.kernels.word_count import Pieces
