@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tokctl.errors import ArtifactError, UsageError
 
@@ -19,6 +19,7 @@ EXPORTS: dict[str, str] = {
 
 _NATIVE = "tokctl.json"
 _HUGGINGFACE = "tokenizer.json"
+_TEKKEN = "tekken.json"
 _MERGES = {"vocab.json": "merges.txt", "encoder.json": "vocab.bpe"}
 
 
@@ -32,9 +33,10 @@ def load(
 ) -> Tokenizer:
     """Read a tokenizer: a directory of tokctl's or Hugging Face's, or one file.
 
-    Files: ``tokctl.json``, ``tokenizer.json``, ``NAME.tiktoken`` (``pattern`` and ``specials`` as arguments or in
-    ``NAME.json``), a vocabulary with ``merges`` as argument or beside it (``vocab.json`` and ``merges.txt``,
-    ``encoder.json`` and ``vocab.bpe``). ``specials`` are names, or names with ids. Raises ArtifactError for a path that
+    Files: ``tokctl.json``, ``tokenizer.json``, ``tekken.json``, ``NAME.tiktoken`` (``pattern`` and ``specials`` as
+    arguments or in ``NAME.json``; also where it is called ``NAME.model``), a vocabulary with ``merges`` as argument or
+    beside it (``vocab.json`` and ``merges.txt``, ``encoder.json`` and ``vocab.bpe``). ``specials`` are names, or names with
+    ids. Raises ArtifactError for a path that
     is missing, ambiguous or of another kind, and for a broken or unsupported file: always with what was found.
 
     Where a table of merges gives other ids under another order of merging, ``schedules="follow"`` merges as the file's
@@ -64,11 +66,11 @@ def _read(
         return load_vocab_and_merges(
             file, Path(merges) if merges is not None else beside, pattern=pattern, specials=specials
         )
-    if file.suffix == ".tiktoken":
+    if file.suffix == ".tiktoken" or _is_ranks(file):
         from tokctl.tokenizer.formats import tiktoken
 
         return tiktoken.load(file, pattern=pattern, specials=specials)
-    kind = _json_kind(file)
+    kind, value = _json_kind(file)
     if pattern is not None or specials is not None:
         raise UsageError(
             f"{file.name} holds its own pattern and special tokens",
@@ -78,16 +80,20 @@ def _read(
     if kind == "native":
         from tokctl.tokenizer.formats import native
 
-        return native.load(file)
+        return native.load(file, value)
+    if kind == "tekken":
+        from tokctl.tokenizer.formats import tekken
+
+        return tekken.load(file, value)
     from tokctl.tokenizer.formats import huggingface_load
 
-    return huggingface_load.load(file)
+    return huggingface_load.load(file, value)
 
 
 def _pick(directory: Path) -> Path:
     """The tokenizer file of a directory."""
     names = sorted(entry.name for entry in directory.iterdir())
-    found = [name for name in (_NATIVE, _HUGGINGFACE) if name in names]
+    found = [name for name in (_NATIVE, _HUGGINGFACE, _TEKKEN) if name in names]
     found += [name for name in names if name.endswith(".tiktoken")]
     if _HUGGINGFACE in found and "tokenizer.tiktoken" in found and _is_beside_ranks(directory / _HUGGINGFACE):
         found.remove(_HUGGINGFACE)
@@ -114,6 +120,13 @@ def _pick(directory: Path) -> Path:
     )
 
 
+def _is_ranks(file: Path) -> bool:
+    """Whether a ``.model`` file is one of ranks, as Llama 3's."""
+    from tokctl.tokenizer.formats.tiktoken import is_ranks
+
+    return file.suffix == ".model" and is_ranks(file)
+
+
 def _is_beside_ranks(file: Path) -> bool:
     """Whether a JSON file is not a tokenizer itself, but has the pattern and the specials of a ``.tiktoken`` file."""
     from tokctl.tokenizer.formats.json_reader import read_json
@@ -122,30 +135,33 @@ def _is_beside_ranks(file: Path) -> bool:
     return isinstance(value, dict) and "pattern" in value and "model" not in value
 
 
-def _json_kind(file: Path) -> str:
-    """``native`` or ``huggingface``, by what the file says."""
+def _json_kind(file: Path) -> tuple[str, Any]:
+    """``native``, ``huggingface`` or ``tekken``, by what the file says, and what it holds."""
     from tokctl.tokenizer.formats.json_reader import kind_of, read_json
+    from tokctl.tokenizer.formats.tekken import is_tekken
 
     others = {
         ".model": "a SentencePiece model",
         ".txt": "a text file, perhaps a WordPiece vocabulary",
         ".bpe": "merges without their vocabulary",
     }
-    named = {"tekken.json": "a tekken vocabulary"} | dict.fromkeys(_MERGES.values(), others[".bpe"])
+    named = dict.fromkeys(_MERGES.values(), others[".bpe"])
     if file.suffix in others or file.name in named:
         what = named.get(file.name) or others[file.suffix]
         raise ArtifactError(
             f"{file.name} is {what}, which is not supported",
-            hint="tokctl reads tokctl.json, tokenizer.json, .tiktoken, and vocab.json with merges.txt",
+            hint="tokctl reads tokctl.json, tokenizer.json, tekken.json, .tiktoken, and vocab.json with merges.txt",
             code="unsupported",
             file=str(file),
         )
     value = read_json(file)
     if isinstance(value, dict):
         if "format" in value:
-            return "native"
+            return "native", value
         if "model" in value:
-            return "huggingface"
+            return "huggingface", value
+        if is_tekken(value):
+            return "tekken", value
         found = f"an object with {', '.join(map(repr, sorted(value)[:8])) or 'no members'}"
     else:
         found = kind_of(value)

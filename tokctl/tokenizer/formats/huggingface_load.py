@@ -29,11 +29,14 @@ from tokctl.tokenizer.tokenizer import Tokenizer
 _NONE = (type(None),)
 
 
-def load(path: Path) -> Tokenizer:
-    """Read ``tokenizer.json`` (or its directory); ``tokenizer_config.json`` beside it names bos and eos."""
+def load(path: Path, value: Any = None) -> Tokenizer:
+    """Read ``tokenizer.json`` (or its directory); ``tokenizer_config.json`` beside it names bos and eos.
+
+    ``value`` is what the file holds, where the caller has it.
+    """
     if path.is_dir():
         path = path / FILE_NAME
-    reader = Reader(read_json(path), path)
+    reader = Reader(read_json(path) if value is None else value, path)
     notices: list[str] = []
     try:
         model_json = reader.object("model")

@@ -6,6 +6,7 @@ from typing import Any
 
 from tokctl.errors import ArtifactError
 from tokctl.tokenizer.formats import json_reader
+from tokctl.tokenizer.formats.oniguruma import from_oniguruma
 from tokctl.tokenizer.pre_tokenizers.matching import Pattern
 
 
@@ -42,7 +43,7 @@ def read_pattern(value: Any, where: str) -> Pattern:
     """``{"Regex": ...}`` or ``{"String": ...}``; UsageError for an expression that isn't one."""
     if isinstance(value, dict) and len(value) == 1:
         if isinstance(value.get("Regex"), str) and value["Regex"]:
-            return Pattern(value["Regex"])
+            return Pattern(from_oniguruma(value["Regex"]))
         if isinstance(value.get("String"), str) and value["String"]:
             return Pattern(value["String"], literal=True)
     raise unsupported("the pattern", where, f"{value!r}")

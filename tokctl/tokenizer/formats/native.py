@@ -98,11 +98,14 @@ def save(tokenizer: Tokenizer, directory: Path) -> None:
     write_bytes(directory / FILE_NAME, body)
 
 
-def load(path: Path) -> Tokenizer:
-    """Read ``tokctl.json`` (or its directory); ArtifactError for anything that is not exactly such a file."""
+def load(path: Path, value: Any = None) -> Tokenizer:
+    """Read ``tokctl.json`` (or its directory); ArtifactError for anything that is not exactly such a file.
+
+    ``value`` is what the file holds, where the caller has it.
+    """
     if path.is_dir():
         path = path / FILE_NAME
-    reader = Reader(read_json(path), path)
+    reader = Reader(read_json(path) if value is None else value, path)
     if reader.take("format", str) != FORMAT:
         raise reader.error(f"the format is {reader.value['format']!r}, not {FORMAT!r}", code="not-a-tokenizer")
     version = reader.take("version", int)

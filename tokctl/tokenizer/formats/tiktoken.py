@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from tokctl.errors import ArtifactError
 from tokctl.tokenizer.added_tokens import AddedToken
 from tokctl.tokenizer.formats.byte_level import MAX_ID
 from tokctl.tokenizer.formats.disjoint import check_disjoint
+from tokctl.tokenizer.formats.encodings import ENCODINGS
 from tokctl.tokenizer.formats.json_reader import Reader, read_file, read_json
 from tokctl.tokenizer.formats.verification import compare_with_consumer
 from tokctl.tokenizer.models.bpe import BPE, unique_tokens
@@ -80,12 +82,32 @@ def export(tokenizer: Tokenizer, directory: Path, name: str = "tokenizer") -> li
 def load(
     path: Path, *, pattern: str | None = None, specials: Sequence[str] | Mapping[str, int] | None = None
 ) -> Tokenizer:
-    """Read a ranks file; ``pattern`` and ``specials`` (names after the ranks, or name -> id) win over ``NAME.json``."""
+    """Read a ranks file; ``pattern`` and ``specials`` (names after the ranks, or name -> id) win over ``NAME.json``.
+
+    ``pattern`` may also be the name of one of ``ENCODINGS``, whose specials are taken unless others are given. A file that
+    bears such a name, has as many ranks, and has no ``NAME.json`` beside it needs no pattern.
+    """
     ranks = read_ranks(path)
     sibling_path = path.with_suffix(".json")
     bos = eos = None
-    if (pattern is None or specials is None) and sibling_path.exists():
-        sibling = Reader(read_json(sibling_path), sibling_path)
+    notices: list[str] = []
+    beside = read_json(sibling_path) if sibling_path.exists() and (pattern is None or specials is None) else None
+    if pattern is None and beside is None:
+        named = ENCODINGS.get(path.stem)
+        if named is not None and named.n_ranks == len(ranks):
+            pattern = path.stem
+            notices.append(f"the pattern and the special tokens are those of {path.stem}, after the file's name")
+    if pattern in ENCODINGS:
+        encoding = ENCODINGS[pattern]
+        pattern = encoding.pattern
+        specials = encoding.specials if specials is None else specials
+    # A .model file may have tokenizer.json beside it, which is another library's.
+    if (
+        (pattern is None or specials is None)
+        and isinstance(beside, dict)
+        and ("pattern" in beside or path.suffix == SUFFIX)
+    ):
+        sibling = Reader(beside, sibling_path)
         if pattern is None:
             pattern = sibling.take("pattern", str)
         if specials is None:
@@ -95,12 +117,13 @@ def load(
     if pattern is None:
         raise ArtifactError(
             f"{path.name} holds ranks only, and there is no {sibling_path.name} with the pattern",
-            hint=f"name the pattern: one of {', '.join(NAMED)}, or a regular expression",
+            hint=f"name the pattern: one of {', '.join(NAMED)}, an encoding ({', '.join(ENCODINGS)}), or a regular "
+            "expression",
             code="no-pattern",
             file=str(path),
         )
     try:
-        return from_ranks(ranks, pattern, specials or {}, bos=bos, eos=eos)
+        return from_ranks(ranks, pattern, specials or {}, bos=bos, eos=eos, notices=notices)
     except ArtifactError as error:
         raise ArtifactError(error.message, hint=error.hint, code=error.code, file=str(path)) from None
 
@@ -112,6 +135,7 @@ def from_ranks(
     *,
     bos: str | None = None,
     eos: str | None = None,
+    notices: Sequence[str] = (),
 ) -> Tokenizer:
     """The tokenizer of tiktoken's parts; ``specials`` as names get the ids after the highest rank."""
     tokens: list[bytes | None] = [None] * (max(ranks.values(), default=-1) + 1)
@@ -130,6 +154,7 @@ def from_ranks(
         tuple(AddedToken(token_id, name) for name, token_id in specials.items()),
         bos,
         eos,
+        notices=tuple(notices),
     )
     if not tokenizer.model.is_byte_complete:
         missing = [byte for byte in range(256) if tokenizer.model.byte_ids[byte] < 0]
@@ -138,6 +163,12 @@ def from_ranks(
         )
     check_disjoint(tokenizer)
     return tokenizer
+
+
+def is_ranks(path: Path) -> bool:
+    """Whether a file begins like a ranks file (some are called ``.model``, as SentencePiece's models are)."""
+    with path.open("rb") as stream:
+        return re.fullmatch(rb"[A-Za-z0-9+/]+=* \d+\r?", stream.read(1 << 12).split(b"\n")[0]) is not None
 
 
 def read_ranks(path: Path) -> dict[bytes, int]:
