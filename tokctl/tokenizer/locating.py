@@ -6,6 +6,7 @@ import numpy as np
 
 from tokctl.tokenizer.aligned import AlignedPieces, raw_ranges
 from tokctl.tokenizer.encoding import in_code_points, trim_spaces
+from tokctl.tokenizer.pre_tokenizers.code_points import CodePoints
 from tokctl.tokenizer.template import Template
 
 
@@ -16,14 +17,15 @@ def locate(
     n_ids: np.ndarray,
     lengths: np.ndarray,
     margins: tuple[np.ndarray, np.ndarray],
+    spaces: CodePoints,
     template: Template,
     unit: str,
 ) -> tuple[np.ndarray, np.ndarray]:
     """``(starts, stops)`` int64[n] of the tokens, each within its own text, in ``unit`` (``encoding.UNITS``).
 
     ``texts`` are the pieces that were encoded, ``data`` and ``offsets`` the raw texts; piece i has ``n_ids[i]`` tokens, of
-    ``lengths int64[n]`` bytes. ``margins``: the leading and trailing white space of each token, in characters, for
-    ``template.trim_offsets``.
+    ``lengths int64[n]`` bytes. For ``template.trim_offsets``: ``margins`` are the spaces at the start and the end of each
+    token of the model, ``spaces`` the white space that is trimmed from what an added token was found as.
     """
     pieces = texts.pieces
     owner = np.repeat(np.arange(len(n_ids)), n_ids)
@@ -44,7 +46,12 @@ def locate(
     first, last = in_code_points(data, offsets, documents, starts, stops)
     if not template.trim_offsets:
         return first, last
-    leading, trailing = margins
+    leading, trailing = (margin.copy() for margin in margins)
+    for token in np.flatnonzero(pieces.tokens[owner] >= 0).tolist():
+        piece = owner[token]
+        text = texts.data[pieces.starts[piece] : pieces.stops[piece]].tobytes().decode("utf-8", "surrogateescape")
+        leading[token] = next((i for i, char in enumerate(text) if ord(char) not in spaces), len(text))
+        trailing[token] = next((i for i, char in enumerate(reversed(text)) if ord(char) not in spaces), len(text))
     is_first = np.diff(documents, prepend=-1) != 0
     keeps_one = (is_first | (first == 0)) & template.trim_keeps_first
     trimmed_first, trimmed_last = trim_spaces(first, last, leading, trailing, keeps_one)

@@ -17,6 +17,7 @@ import numpy as np
 
 from tokctl.errors import ArtifactError, DataError, UsageError
 from tokctl.kernels._boundary import bytes_view
+from tokctl.tokenizer import unicode_tables
 from tokctl.tokenizer.added_tokens import AddedToken, Pieces
 from tokctl.tokenizer.aligned import AlignedPieces
 from tokctl.tokenizer.decoding import join_tokens, unknown_id
@@ -32,6 +33,7 @@ from tokctl.tokenizer.locating import locate
 from tokctl.tokenizer.models.bpe import BPE
 from tokctl.tokenizer.models.bpe_dropout import DropoutEncoder
 from tokctl.tokenizer.models.bpe_encoder import BPEEncoder
+from tokctl.tokenizer.pre_tokenizers.code_points import CodePoints, white_space
 from tokctl.tokenizer.preparing import Preparer
 from tokctl.tokenizer.split_policy import NO_POLICY, POLICIES, check_policy, cut_long_texts, whole_texts
 from tokctl.tokenizer.template import NOTHING_ADDED, Template
@@ -270,7 +272,7 @@ class Tokenizer:
         if self.template.trim_offsets:
             leading, trailing = self._margins
             margins = leading[ids], trailing[ids]
-        starts, stops = locate(prepared, data, offsets, n_ids, lengths, margins, self.template, unit)
+        starts, stops = locate(prepared, data, offsets, n_ids, lengths, margins, self._spaces, self.template, unit)
         starts[added] = 0
         stops[added] = 0
         special = np.zeros(max(self.vocab_size, 1), np.uint8)
@@ -296,7 +298,11 @@ class Tokenizer:
 
     @cached_property
     def _margins(self) -> tuple[np.ndarray, np.ndarray]:
-        return space_margins(self.vocabulary, self.added_tokens, self.pre_tokenizer.unicode_version)
+        return space_margins(self.vocabulary)
+
+    @cached_property
+    def _spaces(self) -> CodePoints:
+        return white_space(unicode_tables.load(self.pre_tokenizer.unicode_version))
 
     @cached_property
     def _encoder(self) -> BPEEncoder:

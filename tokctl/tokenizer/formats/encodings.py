@@ -35,7 +35,6 @@ class NamedEncoding:
 
 
 ENCODINGS: dict[str, NamedEncoding] = {
-    "gpt2": NamedEncoding("gpt2", {_END: 50256}, 50256),
     "r50k_base": NamedEncoding("gpt2", {_END: 50256}, 50256),
     "p50k_base": NamedEncoding("gpt2", {_END: 50256}, 50280),
     "p50k_edit": NamedEncoding("gpt2", {_END: 50256} | {name: 50281 + k for k, name in enumerate(_FIM)}, 50280),

@@ -1,7 +1,8 @@
 """Expressions as the tokenizers library reads them (Oniguruma), in the language of ``pre_tokenizers.parse``.
 
-There ``$`` and ``^`` are the ends of every line, ``.`` is any character, ``\\Z`` also stops before a last line feed, and
-a ``+`` after ``{n,m}`` repeats once more, where other engines take it for a possessive quantifier.
+There ``$`` and ``^`` are the ends of every line, ``(?m)`` lets ``.`` match a line feed (elsewhere ``(?s)`` does), ``\\Z``
+also stops before a last line feed, and a ``+`` after ``{n,m}`` repeats once more, where other engines take it for a
+possessive quantifier.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ _ESCAPE = re.compile(r"\\(?:[pP]\{[^}]*\}|[xu]\{[^}]*\}|x[0-9A-Fa-f]{1,2}|u[0-9A
 _INTERVAL = re.compile(r"\{(?:\d+(?:,\d*)?|,\d+)\}")
 _FLAGS = re.compile(r"\(\?([a-z-]+)([:)])")
 _OPENER = re.compile(r"\((?:\?(?:<[=!]|[=!>:]|<\w+>))?")
-_ALONE = {".": "(?s:.)", "$": "(?m:$)", "^": "(?m:^)"}
+_ALONE = {"$": "(?m:$)", "^": "(?m:^)"}
 
 
 def from_oniguruma(regex: str) -> str:
@@ -30,12 +31,13 @@ def from_oniguruma(regex: str) -> str:
             atom = len(out) - 1
         elif character == "[":
             token = _set(regex, at)
-            out.append(token)
+            # A set inside a set, where others think of a collating symbol or an equivalence class.
+            out.append(re.sub(r"(?<=.)\[(?=[.=])", r"[\\", token))
             atom = len(out) - 1
         elif flags := _FLAGS.match(regex, at):
             token = flags[0]
             opened += [len(out)] * (flags[2] == ":")
-            out.append(_without_m(flags[1], flags[2]))
+            out.append(token.replace("m", "s"))
         elif character == "(":
             opener = _OPENER.match(regex, at)
             token = opener[0] if opener else character
@@ -57,14 +59,6 @@ def from_oniguruma(regex: str) -> str:
             atom = len(out) - 1
         at += len(token or character)
     return "".join(out)
-
-
-def _without_m(flags: str, close: str) -> str:
-    """A flag group without ``m``, which lets ``.`` match a line feed there: it always does."""
-    kept = flags.replace("m", "").rstrip("-")
-    if kept or close == ":":
-        return f"(?{kept}{close}"
-    return ""
 
 
 def _set(regex: str, begin: int) -> str:
