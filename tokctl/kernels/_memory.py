@@ -34,6 +34,21 @@ def load8(typingctx, data, index):
 
 
 @intrinsic
+def load2(typingctx, data, index):
+    """``int64`` from ``data[index : index + 2]`` (little-endian); the caller keeps it inside the array."""
+    if not (isinstance(data, types.Array) and data.dtype == types.uint8 and isinstance(index, types.Integer)):
+        return None
+
+    def codegen(context, builder, signature, args):
+        position = context.cast(builder, args[1], signature.args[1], types.intp)
+        pointer = _element_pointer(context, builder, signature.args[0], args[0], position)
+        pointer = builder.bitcast(pointer, ir.IntType(16).as_pointer())
+        return builder.zext(builder.load(pointer, align=1), ir.IntType(64))
+
+    return types.int64(data, index), codegen
+
+
+@intrinsic
 def store8(typingctx, array, index, value):
     """Write ``value uint64`` (little-endian) over the 8 bytes from ``array[index]`` on; the caller keeps it inside the array."""
     if not (isinstance(array, types.Array) and isinstance(index, types.Integer) and value == types.uint64):

@@ -11,12 +11,17 @@ from __future__ import annotations
 import numpy as np
 
 from tokctl.kernels._jit import jit
+from tokctl.kernels._memory import load2
 from tokctl.kernels.pattern_automaton import (
     END_AT_MARK,
     END_BEFORE_PREVIOUS,
     END_HERE,
+    FIRST_ENDS,
     MARK,
     NEXT_WORD,
+    ONE_BY_ONE,
+    PAIR_BITS,
+    SECOND_ENDS,
     Automaton,
 )
 
@@ -66,7 +71,9 @@ def _read(ascii_class, block, block_class, data, at, stop):
 
 
 @jit(inner=True)
-def _run(next_state, actions, ascii_class, block, block_class, end_class, data, here, stop, ends, n):
+def _run(
+    next_state, actions, ascii_class, pair_class, pair_step, block, block_class, end_class, data, here, stop, ends, n
+):
     """The fast loop: from a word start ``here`` on, until something special happens or ``ends`` is full.
 
     Returns ``(n, action, here, previous, mark)``: the special action, the code point where it happened (``stop`` for
@@ -81,7 +88,21 @@ def _run(next_state, actions, ascii_class, block, block_class, end_class, data, 
     while n < ends.size:
         # Each code point ends at most one word, so up to ``limit`` the buffer needs no check.
         limit = min(stop, here + (ends.size - n))
+        pair_limit = limit - 1 if pair_class.size > 0 else here
         while here < limit:
+            if here < pair_limit:
+                two = load2(data, here)
+                if two & 0x8080 == 0:
+                    step = np.int64(pair_step[np.uint64(state + np.int64(pair_class[np.uint64(two)]))])
+                    if step & ONE_BY_ONE == 0:
+                        ends[np.uint64(n)] = here
+                        n += step & FIRST_ENDS
+                        ends[np.uint64(n)] = here + 1
+                        n += (step & SECOND_ENDS) >> 1
+                        state = step >> PAIR_BITS
+                        previous = here + 1
+                        here += 2
+                        continue
             byte = data[np.uint64(here)]
             if byte < 0x80:
                 klass = np.int64(ascii_class[np.uint64(byte)])
@@ -123,7 +144,7 @@ def _remember_failure(automaton, data, state, at, dead, stop, memo, memo_base):
         klass, after = _read(ascii_class, block, block_class, data, at, stop)
         state = np.int64(automaton.next_state[state + klass])
         if (at >> BLOCK_BITS) != (after >> BLOCK_BITS) and after < dead:
-            pending = automaton.pending[state // automaton.n_classes]
+            pending = automaton.pending[state // automaton.width]
             if pending >= 0:
                 row = (after >> BLOCK_BITS) - (memo_base >> BLOCK_BITS)
                 memo[row * width + (pending >> 3)] |= np.uint8(1 << (pending & 7))
@@ -191,7 +212,7 @@ def _scan_attempts(automaton, data, word, stop, ends, n):
                     mark_state = np.int64(next_state[entry])
                     mark_after = after
                 if after < memo_end and (here >> BLOCK_BITS) != (after >> BLOCK_BITS):
-                    pending = automaton.pending[state // automaton.n_classes]
+                    pending = automaton.pending[state // automaton.width]
                     if pending >= 0:
                         row = (after >> BLOCK_BITS) - (memo_base >> BLOCK_BITS)
                         bits = memo[row * width + (pending >> 3)]
@@ -241,13 +262,56 @@ def scan(automaton, data, start, stop, ends):
     Time is linear in ``stop - start``; a call that fills ``ends`` may have read further ahead, so give it room for
     thousands of words.
     """
-    ascii_class, block, block_class = automaton.ascii_class, automaton.block, automaton.block_class
-    next_state, actions, end_class = automaton.next_state, automaton.action, automaton.end_class
+    return scan_arrays(
+        automaton,
+        automaton.next_state,
+        automaton.action,
+        automaton.ascii_class,
+        automaton.pair_class,
+        automaton.pair_step,
+        automaton.block,
+        automaton.block_class,
+        data,
+        start,
+        stop,
+        ends,
+    )
+
+
+@jit(inner=True)
+def scan_arrays(
+    automaton,
+    next_state,
+    actions,
+    ascii_class,
+    pair_class,
+    pair_step,
+    block,
+    block_class,
+    data,
+    start,
+    stop,
+    ends,
+):
+    """:func:`scan` for callers with many short texts: the automaton's arrays, taken out of it once."""
+    end_class = automaton.end_class
     n = 0
     word = start
     while n < ends.size and word < stop:
         n, action, here, previous, mark = _run(
-            next_state, actions, ascii_class, block, block_class, end_class, data, word, stop, ends, n
+            next_state,
+            actions,
+            ascii_class,
+            pair_class,
+            pair_step,
+            block,
+            block_class,
+            end_class,
+            data,
+            word,
+            stop,
+            ends,
+            n,
         )
         if n > 0:
             word = ends[n - 1]

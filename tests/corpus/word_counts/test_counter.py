@@ -369,14 +369,20 @@ def test_steps_of_one_block_equal_one_step() -> None:
     )
     results = []
     for max_words, block_words in [(1 << 40, 1024), (1, 1024), (1, 64)]:
-        slots, state = np.zeros(4 * 1024, np.uint64), np.array([0, 512, 0, 0])
-        block = kernel.Block(*(np.empty(block_words, np.int64) for _ in range(3)), np.empty(4 * block_words, np.uint64))
-        table = kernel.Table(slots, np.empty(4096, np.uint8), state)
+        short, slots = np.zeros(2 * 4096, np.uint64), np.zeros(4 * 4096, np.uint64)
+        block = kernel.Block(
+            ends=np.empty(block_words, np.int64),
+            starts=np.empty(block_words, np.int64),
+            short=np.empty(3 * (block_words + 1), np.uint64),
+            keys=np.empty(4 * block_words, np.uint64),
+            places=np.empty(block_words + 1, np.int64),
+        )
+        table = kernel.Table(short, slots, np.empty(4096, np.uint8), np.array([0, 2048, 0, 2048, 0, 0]))
         cursor = np.zeros(3, np.int64)
         n_calls = 1
         while kernel.count_scanned(GPT2.automaton, data, pieces, block, table, cursor, max_words) == kernel.PAUSED:
             n_calls += 1
-        results.append(slots)
+        results.append(np.concatenate([short, slots]))
         assert (n_calls == 1) == (max_words > 1)
     assert np.array_equal(results[0], results[1]) and np.array_equal(results[0], results[2])
 

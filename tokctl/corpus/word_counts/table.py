@@ -13,7 +13,7 @@ from tokctl.corpus.word_counts.merge import overflow_error
 from tokctl.corpus.word_counts.runs import FileRun, MemoryRun, Rows, Run
 
 if TYPE_CHECKING:
-    from tokctl.kernels.word_count import Pieces
+    from tokctl.kernels.word_count import Pieces, Table
 
 _BLOCK_WORDS = 1024
 _STEP_WORDS = 1 << 20  # per kernel call: some 50 ms, after which Ctrl-C is seen
@@ -39,20 +39,28 @@ class WordTable:
         self._budget = budget
         self._spill_path = spill_path
         self._is_stopped = is_stopped
+        self._short = _aligned_zeros(2 * budget.first_slots)
         self._slots = _aligned_zeros(4 * budget.first_slots)
         self._arena = np.empty(budget.first_arena, np.uint8)
-        self._state = np.array([0, budget.first_slots // 2, 0, 0], np.int64)
+        self._state = np.array([0, budget.first_slots // 2, 0, budget.first_slots // 2, 0, 0], np.int64)
         self._block = Block(
             ends=np.empty(_BLOCK_WORDS, np.int64),
             starts=np.empty(_BLOCK_WORDS, np.int64),
-            pieces=np.empty(_BLOCK_WORDS, np.int64),
+            short=np.empty(3 * (_BLOCK_WORDS + 1), np.uint64),
             keys=np.empty(4 * _BLOCK_WORDS, np.uint64),
+            places=np.empty(_BLOCK_WORDS + 1, np.int64),
         )
 
     @property
     def n_words(self) -> int:
-        """(word, slice) pairs in the table now."""
-        return int(self._state[0])
+        """(word, slice) pairs in the tables now."""
+        return int(self._state[0] + self._state[2])
+
+    @property
+    def _table(self) -> Table:
+        from tokctl.kernels.word_count import Table
+
+        return Table(self._short, self._slots, self._arena, self._state)
 
     def count_scanned(self, automaton: Any, data: np.ndarray, pieces: Pieces) -> None:
         """Count the words that the pattern automaton finds in each piece of ``data``."""
@@ -73,12 +81,13 @@ class WordTable:
         if pieces.starts.size:
             cursor[kernel.POSITION] = pieces.starts[0]
         while not self._is_stopped():
-            table = kernel.Table(self._slots, self._arena, self._state)
-            status = step(*arguments, self._block, table, cursor, _STEP_WORDS)
+            status = step(*arguments, self._block, self._table, cursor, _STEP_WORDS)
             if status == kernel.DONE:
                 return
             if status == kernel.TABLE_FULL:
                 self._grow_slots()
+            elif status == kernel.SHORT_FULL:
+                self._grow_short()
             elif status == kernel.ARENA_FULL:
                 self._grow_arena(int(self._state[kernel.NEEDED]))
             elif status == kernel.OVERFLOW:
@@ -88,12 +97,23 @@ class WordTable:
         from tokctl.kernels.word_count import MAX_WORDS, rehash
 
         n_slots = self._slots.size // 4
-        if self._budget.max_slots is not None and 2 * n_slots > self._budget.max_slots and self._spill():
+        if self._budget.max_slots is not None and 2 * n_slots > self._budget.max_slots and self.n_words and self._spill():
             return
         slots = _aligned_zeros(8 * n_slots)
         rehash(self._slots, slots)
         self._slots = slots
         self._state[MAX_WORDS] = n_slots  # half of the slots
+
+    def _grow_short(self) -> None:
+        from tokctl.kernels.word_count import MAX_SHORT, rehash_short
+
+        n_slots = self._short.size // 2
+        if self._budget.max_slots is not None and 2 * n_slots > self._budget.max_slots and self.n_words and self._spill():
+            return
+        short = _aligned_zeros(4 * n_slots)
+        rehash_short(self._short, short)
+        self._short = short
+        self._state[MAX_SHORT] = n_slots  # half of the slots
 
     def _grow_arena(self, needed: int) -> None:
         from tokctl.kernels.word_count import ARENA_USED
@@ -115,8 +135,11 @@ class WordTable:
         if self._spill_path is None:
             return False
         self.spilled.append(FileRun.write(self._spill_path(len(self.spilled)), [self._sorted_rows()]))
+        from tokctl.kernels.word_count import ARENA_USED, N_SHORT, N_WORDS
+
+        self._short.fill(0)
         self._slots.fill(0)
-        self._state[[0, 2]] = 0
+        self._state[[N_WORDS, N_SHORT, ARENA_USED]] = 0
         if self._budget.max_arena is not None and self._arena.size > self._budget.max_arena:
             self._arena = np.empty(self._budget.first_arena, np.uint8)
         return True
@@ -124,6 +147,7 @@ class WordTable:
     def take_runs(self) -> list[Run]:
         """All that was counted, as sorted runs; frees the table."""
         last = MemoryRun(self._sorted_rows())
+        self._short = _aligned_zeros(2)
         self._slots = _aligned_zeros(4)
         self._arena = np.empty(0, np.uint8)
         self._state[:] = 0
@@ -132,17 +156,17 @@ class WordTable:
     def _sorted_rows(self) -> Rows:
         from tokctl.kernels import word_order as kernel
 
-        n = self.n_words
+        n, table = self.n_words, self._table
         prefixes = np.empty(n, np.uint64)
         rows = np.empty(n, np.int64)
-        kernel.collect(self._slots, self._arena, prefixes, rows)
+        kernel.collect(table, prefixes, rows)
         order = np.argsort(prefixes)
         prefixes, rows = prefixes[order], rows[order]
-        kernel.order_equal_prefixes(self._slots, self._arena, prefixes, rows, order)
+        kernel.order_equal_prefixes(table, prefixes, rows, order)
         del prefixes, order
-        data = np.empty(kernel.total_bytes(self._slots, rows), np.uint8)
+        data = np.empty(kernel.total_bytes(table, rows), np.uint8)
         offsets, slices, counts = np.empty(n + 1, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
-        kernel.gather(self._slots, self._arena, rows, data, offsets, slices, counts)
+        kernel.gather(table, rows, data, offsets, slices, counts)
         return Rows(data, offsets[:-1], offsets[1:], slices, counts)
 
 
