@@ -94,7 +94,7 @@ def hash_long(data, start, stop):
     return h ^ (h >> np.uint64(29))
 
 
-@jit
+@jit(borrows=True)
 def hash_key(low, high, tag):
     """64-bit hash of a key; the table takes its top bits. The high half is not mixed in for long words (it is an address)."""
     h = (low ^ (tag * _MIX_3)) * _MIX_1
@@ -102,13 +102,13 @@ def hash_key(low, high, tag):
     return (h ^ (h >> np.uint64(32))) * _MIX_1
 
 
-@jit
+@jit(borrows=True)
 def _short_hash(key):
     """64-bit hash of a short word's key."""
     return (key ^ (key >> np.uint64(31))) * _MIX_1
 
 
-@jit
+@jit(borrows=True)
 def _shift_of(capacity):
     """How far a hash is shifted down to number the slots of a table of ``capacity``."""
     shift = 64
@@ -118,7 +118,7 @@ def _shift_of(capacity):
     return np.uint64(shift)
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def _short_key(data, start, length):
     """The key of a word of 1 to 7 bytes; of a longer one, a key that means nothing."""
     if start + 8 <= data.size:
@@ -131,7 +131,7 @@ def _short_key(data, start, length):
     return low | (np.uint64(length) << np.uint64(56))
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def _inline_words(data, start, length):
     """``(low, high)``: the bytes of a word of at most 16 bytes, zero-padded; like ``load_short``, but without a branch
     that only the length of the word decides."""
@@ -141,7 +141,7 @@ def _inline_words(data, start, length):
     return load8(data, start), load8(data, start + 8) & ~((_ALL_BITS << half) << half)
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def _hash_words(
     data, start, first, last, piece, longest_short, ends, starts, short_words, places, short, shift, n_short, n_long
 ):
@@ -169,7 +169,7 @@ def _hash_words(
     return n_short, n_long
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def _hash_long_words(data, n_long, slices, block, slots):
     """Hash the longer words of the block and ask for the lines of their slots."""
     starts, ends, keys, places = block.starts, block.ends, block.keys, block.places
@@ -191,7 +191,7 @@ def _hash_long_words(data, n_long, slices, block, slots):
         keys[4 * j + 3] = slot
 
 
-@jit
+@jit(inner=True, borrows=True)
 def _count_block(data, n_short, n_long, pieces, block, table, cursor):
     """Count the hashed words of the block; on anything but DONE the cursor stands at the first word not counted.
 
@@ -304,7 +304,7 @@ def count_scanned(automaton, data, pieces, block, table, cursor, max_words):
     position = cursor[POSITION]
     counted = 0
     while piece < n_pieces:
-        n, n_short, n_long = 0, 0, 0
+        n, n_short, n_long = np.int64(0), np.int64(0), np.int64(0)
         while n < enough and piece < n_pieces:
             stop = stops[piece]
             if position < stop and weights[piece] > 0:
@@ -365,7 +365,7 @@ def count_given(data, pieces, block, table, cursor, max_words):
     piece = cursor[PIECE]
     counted = 0
     while piece < n_pieces:
-        n, n_short, n_long = 0, 0, 0
+        n, n_short, n_long = np.int64(0), np.int64(0), np.int64(0)
         while n < ends.size and piece < n_pieces:
             if stops[piece] > starts[piece] and weights[piece] > 0:
                 ends[n] = stops[piece]
@@ -398,7 +398,7 @@ def count_given(data, pieces, block, table, cursor, max_words):
     return DONE
 
 
-@jit
+@jit(borrows=True)
 def rehash_short(old_short, short):
     """Move every word of ``old_short`` into the empty, larger ``short``."""
     shift = _shift_of(short.size // 2)
@@ -414,7 +414,7 @@ def rehash_short(old_short, short):
         short[2 * slot + 1] = old_short[old + 1]
 
 
-@jit
+@jit(borrows=True)
 def rehash(old_slots, slots):
     """Move every word of ``old_slots`` into the empty, larger ``slots``."""
     shift = _shift_of(slots.size // 4)
