@@ -364,3 +364,20 @@ def test_the_kernel_has_one_signature() -> None:
         words(pre_tokenizer, b"aab 12")
         pre_tokenizer.split(np.frombuffer(b"aab 12", np.uint8))
     assert len(scan.signatures) == 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_bytes_in_pairs_and_one_by_one_give_the_same_words(name: str) -> None:
+    in_pairs = PreTokenizer.from_pattern(name).automaton
+    assert in_pairs is not None and in_pairs.pair_class.size > 0
+    one_by_one = in_pairs._replace(pair_class=np.empty(0, np.uint8), pair_step=np.empty(0, np.int32))
+    rng = random.Random(name)
+    for _ in range(300):
+        text = "".join(rng.choice(" \n\t'sStTrRevlL019.-_é中🎉\x00") for _ in range(rng.randrange(40))).encode()
+        data = bytes_view(text)
+        found = []
+        for automaton in (in_pairs, one_by_one):
+            ends = np.zeros(64, np.int64)
+            n, position = scan(automaton, data, 0, len(text), ends)
+            found.append((n, position, ends[:n].tolist()))
+        assert found[0] == found[1], text

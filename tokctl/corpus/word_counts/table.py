@@ -97,7 +97,12 @@ class WordTable:
         from tokctl.kernels.word_count import MAX_WORDS, rehash
 
         n_slots = self._slots.size // 4
-        if self._budget.max_slots is not None and 2 * n_slots > self._budget.max_slots and self.n_words and self._spill():
+        if (
+            self._budget.max_slots is not None
+            and 2 * n_slots > self._budget.max_slots
+            and self.n_words
+            and self._spill()
+        ):
             return
         slots = _aligned_zeros(8 * n_slots)
         rehash(self._slots, slots)
@@ -108,7 +113,12 @@ class WordTable:
         from tokctl.kernels.word_count import MAX_SHORT, rehash_short
 
         n_slots = self._short.size // 2
-        if self._budget.max_slots is not None and 2 * n_slots > self._budget.max_slots and self.n_words and self._spill():
+        if (
+            self._budget.max_slots is not None
+            and 2 * n_slots > self._budget.max_slots
+            and self.n_words
+            and self._spill()
+        ):
             return
         short = _aligned_zeros(4 * n_slots)
         rehash_short(self._short, short)

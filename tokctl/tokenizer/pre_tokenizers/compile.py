@@ -67,7 +67,9 @@ def _ascii_pairs(target: np.ndarray, action: np.ndarray, ascii_class: np.ndarray
     used = np.unique(ascii_class)
     first, second = np.repeat(used, len(used)), np.tile(used, len(used))
     middle = target[:, first]
-    step = target[middle, second] << PAIR_BITS | action[middle, second] << 1 & SECOND_ENDS | action[:, first] & FIRST_ENDS
+    step = (
+        target[middle, second] << PAIR_BITS | action[middle, second] << 1 & SECOND_ENDS | action[:, first] & FIRST_ENDS
+    )
     is_plain = (action[:, first] <= NEXT_WORD) & (action[middle, second] <= NEXT_WORD)
     step = np.where(is_plain, step, ONE_BY_ONE)
     step, number = np.unique(step, axis=1, return_inverse=True)
