@@ -43,7 +43,7 @@ conformance: $(VENV)/.developer warm
 	$(BIN)/python tests/interop/conformance.py
 
 # The full measurements against the named peers, one JSON line a result.
-bench: $(VENV)/.developer warm
+bench: $(VENV)/.peers warm
 	$(BIN)/python tests/benchmarks/run_all.py
 
 clean:
@@ -59,4 +59,8 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 
 $(VENV)/.developer: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+$(VENV)/.peers: $(VENV)/.developer
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,peers]'
 	touch $@

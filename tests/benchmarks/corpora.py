@@ -220,6 +220,14 @@ def _build_dictionaries(directory: Path) -> dict[str, str]:
     return _sources(*packages)
 
 
+def _build_bundled(directory: Path) -> dict[str, str]:
+    """The articles of the bundled corpus in all their languages: text that needs no network."""
+    articles = Path(__file__).parents[2] / "examples" / "corpus" / "udhr"
+    rows = [line for path in sorted(articles.glob("*.jsonl")) for line in path.read_text("utf-8").splitlines()]
+    (directory / "text.txt").write_text("\n\n".join(json.loads(row)["text"].strip() for row in rows), "utf-8")
+    return {"examples/corpus/udhr": f"{len(rows)} articles"}
+
+
 def _build_pipeline(directory: Path) -> dict[str, str]:
     parts = {name: corpus(name) for name in ("libreoffice-help", "linux-doc", "debian-handbook")}
     for name, part in parts.items():
@@ -364,6 +372,7 @@ CORPORA: dict[str, Callable[[Path], dict[str, str]]] = {
     "en100": _english(100),
     "mixed20": _mixed(20),
     "mixed100": _mixed(100),
+    "bundled": _build_bundled,
 }
 
 
