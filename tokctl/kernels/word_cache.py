@@ -23,6 +23,7 @@ import numpy as np
 
 from tokctl.kernels._jit import jit
 from tokctl.kernels._memory import copy_bytes, equal16, equal_bytes, store8
+from tokctl.kernels._pages import table_of_zeros
 from tokctl.kernels.word_table import LONG_TAG
 
 MAX_CACHED_BYTES = 255
@@ -58,19 +59,11 @@ def word_cache(slot_bits: int = 19) -> WordCache:
     """An empty cache of ``2**slot_bits`` slots. By default it takes at most 48 MB, of which unused parts are never touched."""
     n_slots = 1 << slot_bits
     return WordCache(
-        _aligned_zeros(4 * n_slots),
+        table_of_zeros(4 * n_slots),
         np.empty(max(32 * n_slots, MAX_CACHED_BYTES), np.uint8),
         np.empty(max(8 * n_slots, MAX_CACHED_BYTES), np.uint32),
         np.zeros(2, np.int64),
     )
-
-
-def _aligned_zeros(size: int) -> np.ndarray:
-    """``uint64[size]`` of zeros that begins a cache line, and a large one a large page."""
-    alignment = 1 << 21 if size >= 1 << 19 else 64
-    room = np.zeros(size + alignment // 8, np.uint64)
-    first = -room.ctypes.data % alignment // 8
-    return room[first : first + size]
 
 
 @jit(inner=True, borrows=True)

@@ -16,6 +16,7 @@ import numpy as np
 
 from tokctl.errors import ArtifactError
 from tokctl.kernels._boundary import writable_view
+from tokctl.kernels._pages import table_of_zeros
 from tokctl.tokenizer.vocabulary import TOKEN, Vocabulary
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ class BPE:
         """Word table of some tokens by their bytes (``token_slots`` of the kernels); ArtifactError for equal bytes."""
         from tokctl.kernels.word_table import fill_token_table
 
-        slots = np.zeros(4 * _capacity(len(token_ids)), np.uint64)
+        slots = table_of_zeros(4 * _capacity(len(token_ids)))
         twice = fill_token_table(self.vocabulary.data, self.vocabulary.offsets, token_ids, slots)
         if twice >= 0:
             raise ArtifactError(
@@ -150,7 +151,7 @@ class BPE:
         from tokctl.kernels.bpe_merge_word import fill_pair_table
 
         pairs = self.pairs
-        slots = np.zeros(2 * _capacity(len(pairs.left)), np.uint64)
+        slots = table_of_zeros(2 * _capacity(len(pairs.left)))
         fill_pair_table(pairs.left, pairs.right, pairs.ranks, pairs.merged, slots)
         return slots
 
