@@ -46,9 +46,11 @@ def table_of(model):
 def drop(model, word, p, key, occurrence, n_steps=kernel.ALL_STEPS):
     space = kernel.drop_space(max(len(word), 1))
     data = np.frombuffer(word, np.uint8).copy()
-    assert kernel.start_drop(data, 0, len(word), model.byte_ids, model.pair_slots, signed(key), occurrence, space) == -1
+    assert (
+        kernel.start_drop(data, 0, len(word), model.byte_ids, model.merge_table, signed(key), occurrence, space) == -1
+    )
     threshold = np.uint64(round(p * 2**32))
-    while not kernel.continue_drop(model.pair_slots, threshold, space, n_steps):
+    while not kernel.continue_drop(model.merge_table, threshold, space, n_steps):
         pass
     out = np.empty(int(space.merge.state[kernel.N_SYMBOLS]), np.uint32)
     assert kernel.write_merged(space.merge, out, 0) == len(out)
@@ -90,7 +92,7 @@ def test_words_of_a_block():
         while True:
             calls += 1
             status = kernel.drop_words(
-                data, 0, ends, 77, 5, model.byte_ids, model.pair_slots, np.uint64(round(0.3 * 2**32)), space, out, cursor,
+                data, 0, ends, 77, 5, model.byte_ids, model.merge_table, np.uint64(round(0.3 * 2**32)), space, out, cursor,
                 max_bytes,
             )  # fmt: skip
             found += out[: cursor[kernel.N_OUT]].tolist()

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from oracles import bpe_encode as oracle
 from tokenizer.samples import TEXT, small
 
-from tokctl.kernels import bpe_encode, bpe_merge_word, bpe_tokens, word_cache, word_table
+from tokctl.kernels import bpe_encode, bpe_merge_word, bpe_tokens, merge_table, word_cache, word_table
 from tokctl.tokenizer.layout import from_merges
 from tokctl.tokenizer.models import bpe_encoder
 from tokctl.tokenizer.models.bpe import BPE
@@ -27,10 +27,10 @@ def merge(tokenizer, word, short):
     data = np.frombuffer(word, np.uint8).copy()
     model = tokenizer.model
     if short:
-        n = bpe_merge_word.merge_short(data, 0, len(word), model.byte_ids, model.byte_pairs, model.pair_slots, space)
+        n = bpe_merge_word.merge_short(data, 0, len(word), model.byte_ids, model.byte_pairs, model.merge_table, space)
         return space.ids[:n].tolist()
-    assert bpe_merge_word.start_merge(data, 0, len(word), model.byte_ids, model.pair_slots, space) == -1
-    bpe_merge_word.continue_merge(model.pair_slots, space, bpe_merge_word.ALL_STEPS)
+    assert bpe_merge_word.start_merge(data, 0, len(word), model.byte_ids, model.merge_table, space) == -1
+    bpe_merge_word.continue_merge(model.merge_table, space, bpe_merge_word.ALL_STEPS)
     out = np.empty(int(space.state[0]), np.uint32)
     assert bpe_merge_word.write_merged(space, out, 0) == len(out)
     return out.tolist()
@@ -107,9 +107,9 @@ def test_steps_at_once_equal_single_steps():
     ids = []
     for n_steps in (1, 7, bpe_merge_word.ALL_STEPS):
         space = bpe_merge_word.merge_space(len(word))
-        bpe_merge_word.start_merge(data, 0, len(word), model.byte_ids, model.pair_slots, space)
+        bpe_merge_word.start_merge(data, 0, len(word), model.byte_ids, model.merge_table, space)
         calls = 1
-        while not bpe_merge_word.continue_merge(model.pair_slots, space, n_steps):
+        while not bpe_merge_word.continue_merge(model.merge_table, space, n_steps):
             calls += 1
         out = np.empty(int(space.state[0]), np.uint32)
         bpe_merge_word.write_merged(space, out, 0)
@@ -177,13 +177,12 @@ def test_a_long_word_with_the_key_of_another_is_not_taken_for_it():
 def test_a_vocabulary_finds_its_tokens_and_nothing_else(tokens, padding):
     """Also at the very end of the data, where 16 bytes can't be read, and with bytes of 0 at the end of a word."""
     vocabulary = Vocabulary.from_tokens(tokens)
-    slots = np.zeros(4 * 128, np.uint64)
     ids = np.arange(len(tokens), dtype=np.int32)
-    assert word_table.fill_token_table(vocabulary.data, vocabulary.offsets, ids, slots) == -1
-    shift = word_table.slot_shift(slots)
+    table, twice = word_table.token_table(vocabulary.data, vocabulary.offsets, ids)
+    assert twice == -1
     for word in [*tokens, *(token + b"\0" for token in tokens), *(token[:-1] for token in tokens if len(token) > 1)]:
         data = np.frombuffer(word + b"x" * padding, np.uint8).copy()
-        found = word_table.find_token(slots, vocabulary.data, shift, data, 0, len(word))
+        found = word_table.find_token(table, data, 0, len(word))
         assert found == (tokens.index(word) if word in tokens else -1)
 
 
@@ -236,7 +235,7 @@ def test_each_kernel_has_one_signature():
         bpe_encode.encode_segments,
         bpe_merge_word.merge_short,
         bpe_merge_word.start_merge,
-        bpe_merge_word.fill_pair_table,
+        merge_table.fill_merge_table,
         bpe_tokens.encodes_to_itself,
         bpe_tokens.decode_ids,
         bpe_tokens.measure_ids,

@@ -19,16 +19,14 @@ from tokctl.kernels.bpe_merge_word import (
     ALL_STEPS,
     HEAP_SIZE,
     N_SYMBOLS,
-    NO_PAIR,
     MergeSpace,
     _push,
-    _shift_of,
     _sift_down,
-    find_pair,
     merge_space,
     start_merge,
     write_merged,
 )
+from tokctl.kernels.merge_table import NO_PAIR, find_pair, merge_shift
 
 DONE, PAUSED, OUT_FULL, LONG_WORD, UNKNOWN_BYTE = range(5)
 
@@ -79,17 +77,17 @@ def philox(key, block, occurrence, lanes):
 
 
 @jit
-def start_drop(data, start, stop, byte_ids, pair_slots, key, occurrence, space):
+def start_drop(data, start, stop, byte_ids, merge_table, key, occurrence, space):
     """Set ``space`` up for the word ``data[start:stop]``; -1, or the first position whose byte has no id."""
     space.draws[KEY] = key
     space.draws[OCCURRENCE] = occurrence
     space.draws[N_DRAWS] = 0
     space.draws[N_DROPPED] = 0
-    return start_merge(data, start, stop, byte_ids, pair_slots, space.merge)
+    return start_merge(data, start, stop, byte_ids, merge_table, space.merge)
 
 
 @jit
-def continue_drop(pair_slots, threshold, space, n_steps):
+def continue_drop(merge_table, threshold, space, n_steps):
     """Take at most ``n_steps`` entries off the heap; whether the word is finished.
 
     A draw below ``threshold uint64`` (p * 2**32) drops its merge for this step.
@@ -97,7 +95,7 @@ def continue_drop(pair_slots, threshold, space, n_steps):
     merge = space.merge
     ids, following, preceding, values, heap = merge.ids, merge.following, merge.preceding, merge.values, merge.heap
     dropped, lanes = space.dropped, space.lanes
-    shift = _shift_of(pair_slots.size // 2)
+    shift = merge_shift(merge_table)
     size = merge.state[HEAP_SIZE]
     n = merge.state[N_SYMBOLS]
     n_draws = space.draws[N_DRAWS]
@@ -137,7 +135,7 @@ def continue_drop(pair_slots, threshold, space, n_steps):
         place = at
         for _ in range(2):  # the pair that begins here, then the one before it
             if place >= 0 and following[place] >= 0:
-                value = find_pair(pair_slots, shift, ids[place], ids[following[place]])
+                value = find_pair(merge_table, shift, ids[place], ids[following[place]])
                 values[place] = value
                 if value != NO_PAIR:
                     size = _push(heap, size, (value & ~_LOW) | np.uint64(place))
@@ -151,7 +149,7 @@ def continue_drop(pair_slots, threshold, space, n_steps):
 
 @jit
 def drop_words(
-    data, start, ends, key, first_occurrence, byte_ids, pair_slots, threshold, space, out, cursor, max_bytes
+    data, start, ends, key, first_occurrence, byte_ids, merge_table, threshold, space, out, cursor, max_bytes
 ):
     """Encode the words that end at ``ends int64[n]``, the first one beginning at ``start``, from ``cursor[WORD]`` on.
 
@@ -175,12 +173,12 @@ def drop_words(
         if n_bytes >= max_bytes:
             status = PAUSED
             break
-        unknown = start_drop(data, begin, ends[word], byte_ids, pair_slots, key, first_occurrence + word, space)
+        unknown = start_drop(data, begin, ends[word], byte_ids, merge_table, key, first_occurrence + word, space)
         if unknown >= 0:
             cursor[AT] = unknown
             status = UNKNOWN_BYTE
             break
-        continue_drop(pair_slots, threshold, space, ALL_STEPS)
+        continue_drop(merge_table, threshold, space, ALL_STEPS)
         n_out = write_merged(space.merge, out, n_out)
         n_bytes += length
         word += 1

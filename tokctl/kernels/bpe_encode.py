@@ -21,17 +21,10 @@ from tokctl.kernels.bpe_merge_word import (
     start_merge,
     write_merged,
 )
+from tokctl.kernels.merge_table import MergeTable
 from tokctl.kernels.pattern_scan import scan
-from tokctl.kernels.word_cache import KEY_WORDS, WordCache, emit_cached, is_cached, remember, word_cache
-from tokctl.kernels.word_table import (
-    find_token,
-    first_place,
-    inline_key,
-    is_inline,
-    other_key,
-    slot_shift,
-    token_of_key,
-)
+from tokctl.kernels.word_cache import KEY_WORDS, WordCache, emit_cached, first_place, is_cached, remember, word_cache
+from tokctl.kernels.word_table import TokenTable, find_token, inline_key, is_inline, other_key, shift_of, token_of_key
 
 DONE, PAUSED, OUT_FULL, LONG_WORD, UNKNOWN_BYTE = range(5)
 
@@ -47,15 +40,13 @@ _1 = np.uint64(1)
 
 
 class Model(NamedTuple):
-    """``byte_ids int32[256]`` (-1: not in the alphabet), ``byte_pairs uint64[65536]`` and ``pair_slots uint64[]`` of
-    ``bpe_merge_word``, the vocabulary's word table ``token_slots uint64[]`` and its ``token_arena uint8[]`` (the bytes of the
-    vocabulary)."""
+    """``byte_ids int32[256]`` (-1: not in the alphabet), ``byte_pairs uint64[65536]`` (``bpe_merge_word``), the table of merges
+    and the vocabulary's word table."""
 
     byte_ids: np.ndarray
     byte_pairs: np.ndarray
-    pair_slots: np.ndarray
-    token_slots: np.ndarray
-    token_arena: np.ndarray
+    merge_table: MergeTable
+    token_table: TokenTable
 
 
 class Workspace(NamedTuple):
@@ -118,28 +109,28 @@ def _make_keys(data, bounds, first, last, slots, shift, keys):
 
 
 @jit(inner=True, borrows=True)
-def _encode_unseen(data, start, stop, low, high, token_shift, model, space, out, n_out):
+def _encode_unseen(data, start, stop, low, high, model, space, out, n_out):
     """Encode a word that is not in the cache; the new length of ``out``, or -1 - position of a byte without an id."""
-    token = token_of_key(model.token_slots, model.token_arena, token_shift, data, start, stop - start, low, high)
+    token = token_of_key(model.token_table, data, start, stop - start, low, high)
     if token >= 0:
         out[n_out] = np.uint32(token)
         return n_out + 1
     if stop - start <= SHORT_WORD:
-        n = merge_short(data, start, stop, model.byte_ids, model.byte_pairs, model.pair_slots, space)
+        n = merge_short(data, start, stop, model.byte_ids, model.byte_pairs, model.merge_table, space)
         if n < 0:
             return -1 - (start - 1 - n)
         for i in range(n):
             out[n_out + i] = np.uint32(space.ids[i])
         return n_out + n
-    unknown = start_merge(data, start, stop, model.byte_ids, model.pair_slots, space)
+    unknown = start_merge(data, start, stop, model.byte_ids, model.merge_table, space)
     if unknown >= 0:
         return -1 - unknown
-    continue_merge(model.pair_slots, space, ALL_STEPS)
+    continue_merge(model.merge_table, space, ALL_STEPS)
     return write_merged(space, out, n_out)
 
 
 @jit(inner=True, borrows=True)
-def _encode_others(data, first, k, last, token_shift, model, work, space, out, n_out):
+def _encode_others(data, first, k, last, model, work, space, out, n_out):
     """Encode the words from k on up to the first that the cache has in its first place: ``(k, n_out, unknown)``.
 
     ``unknown``: -1, or the position of a byte without an id in word k.
@@ -152,7 +143,7 @@ def _encode_others(data, first, k, last, token_shift, model, work, space, out, n
         begin, end = bounds[k], bounds[k + _1]
         if is_cached(cache.slots, place, cache.arena, data, begin, end - begin, low, high):
             break
-        result = _encode_unseen(data, begin, end, low, high, token_shift, model, space, out, written)
+        result = _encode_unseen(data, begin, end, low, high, model, space, out, written)
         if result < 0:
             return k, np.uint64(written), -1 - result
         remember(cache, data, begin, end - begin, low, high, place, out, written, result - written)
@@ -170,8 +161,7 @@ def _encode_block(data, segments, n_segments, model, work, space, out, cursor):
     """
     cache, bounds, keys, marks, n_ids = work.cache, work.bounds, work.keys, work.marks, segments.n_ids
     slots, arena, ids = cache.slots, cache.arena, cache.ids
-    shift = slot_shift(slots)
-    token_shift = slot_shift(model.token_slots)
+    shift = shift_of(slots.size // 4)
     segment = cursor[SEGMENT]
     mark = 0
     n_out = np.uint64(cursor[N_OUT])
@@ -198,7 +188,7 @@ def _encode_block(data, segments, n_segments, model, work, space, out, cursor):
                 mark += 1
             limit = min(last, np.uint64(marks[mark]))
             if is_long:
-                token = find_token(model.token_slots, model.token_arena, token_shift, data, bounds[k], bounds[last])
+                token = find_token(model.token_table, data, bounds[k], bounds[last])
                 if token < 0:
                     status = LONG_WORD
                     cursor[STOP] = bounds[last]
@@ -209,7 +199,7 @@ def _encode_block(data, segments, n_segments, model, work, space, out, cursor):
                 break
             k, n_out = emit_cached(data, bounds, keys, first, k, limit, slots, arena, ids, out, n_out)
             if k < limit:
-                k, n_out, position = _encode_others(data, first, k, limit, token_shift, model, work, space, out, n_out)
+                k, n_out, position = _encode_others(data, first, k, limit, model, work, space, out, n_out)
                 if position >= 0:
                     status = UNKNOWN_BYTE
                     break

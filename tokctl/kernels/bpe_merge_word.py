@@ -1,10 +1,5 @@
 """Merging the symbols of one word in BPE order: the pair of lowest rank first, the leftmost of several.
 
-The pairs are an open-addressing table on one flat array, 16 bytes a slot:
-
-    slots[2 s]      (left id << 32 | right id) + 1; 0 = empty
-    slots[2 s + 1]  rank << 32 | id of the merged token
-
 One occurrence is merged at a time, so that a table whose merges aren't in order of creation is still followed exactly
 as tokenizers and tiktoken do. Short words look for the minimum by scanning; long words keep a heap of (rank, position)
 with stale entries, n log n in the worst case, and run in slices.
@@ -17,15 +12,13 @@ from typing import NamedTuple
 import numpy as np
 
 from tokctl.kernels._jit import jit
+from tokctl.kernels.merge_table import NO_PAIR, find_pair, merge_shift
 
 SHORT_WORD = 40  # bytes; up to here looking for the minimum by scanning beats the heap
 ALL_STEPS = np.int64(1) << np.int64(62)
-NO_PAIR = np.uint64(0xFFFFFFFFFFFFFFFF)
 
-_MIX = np.uint64(0x9E3779B97F4A7C15)
 _LOW = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)
-_1 = np.uint64(1)
 
 # state of a merge
 N_SYMBOLS, HEAP_SIZE, FAILED_AT = range(3)
@@ -59,68 +52,24 @@ def merge_space(n_bytes: int) -> MergeSpace:
 
 
 @jit(borrows=True)
-def _shift_of(capacity):
-    """How far a 64-bit hash is shifted down to number the slots of a table of ``capacity`` (a power of two)."""
-    shift = 64
-    while capacity > 1:
-        capacity >>= 1
-        shift -= 1
-    return np.uint64(shift)
-
-
-@jit(borrows=True)
-def fill_pair_table(left, right, ranks, merged, slots):
-    """Put pairs (``left``, ``right``, ``ranks``, ``merged``: int32[n]) into the empty table ``slots uint64[2 * capacity]``.
-
-    ``capacity`` is a power of two above n. Of equal pairs the last one stays.
-    """
-    capacity = slots.size // 2
-    mask = capacity - 1
-    shift = _shift_of(capacity)
-    for k in range(left.size):
-        pair = (np.uint64(left[k]) << _32) | np.uint64(right[k])
-        slot = np.int64((pair * _MIX) >> shift)
-        while slots[2 * slot] != np.uint64(0) and slots[2 * slot] != pair + _1:
-            slot = (slot + 1) & mask
-        slots[2 * slot] = pair + _1
-        slots[2 * slot + 1] = (np.uint64(ranks[k]) << _32) | np.uint64(merged[k])
-
-
-@jit(borrows=True)
-def find_pair(slots, shift, left, right):
-    """``rank << 32 | merged id`` of the pair of ids, or ``NO_PAIR``."""
-    pair = (np.uint64(left) << _32) | np.uint64(right)
-    mask = slots.size // 2 - 1
-    slot = np.int64((pair * _MIX) >> shift)
-    pair += _1
-    while True:
-        found = slots[2 * slot]
-        if found == pair:
-            return slots[2 * slot + 1]
-        if found == np.uint64(0):
-            return NO_PAIR
-        slot = (slot + 1) & mask
-
-
-@jit(borrows=True)
-def fill_byte_pairs(byte_ids, pair_slots, byte_pairs):
+def fill_byte_pairs(byte_ids, merge_table, byte_pairs):
     """``byte_pairs uint64[65536]``: what :func:`find_pair` gives for the ids of two bytes, at ``first << 8 | second``."""
-    shift = _shift_of(pair_slots.size // 2)
+    shift = merge_shift(merge_table)
     for first in range(256):
         for second in range(256):
             is_known = byte_ids[first] >= 0 and byte_ids[second] >= 0
-            value = find_pair(pair_slots, shift, byte_ids[first], byte_ids[second]) if is_known else NO_PAIR
+            value = find_pair(merge_table, shift, byte_ids[first], byte_ids[second]) if is_known else NO_PAIR
             byte_pairs[first << 8 | second] = value
 
 
 @jit(borrows=True)
-def merge_short(data, start, stop, byte_ids, byte_pairs, pair_slots, space):
+def merge_short(data, start, stop, byte_ids, byte_pairs, merge_table, space):
     """Merge ``data[start:stop]`` in ``space.ids[:n]`` and return n; -1 - i if byte i of the word has no id.
 
     Quadratic in the length of the word with a small factor: for words of a few dozen bytes.
     """
     ids, values = space.ids, space.values
-    shift = _shift_of(pair_slots.size // 2)
+    shift = merge_shift(merge_table)
     n = stop - start
     for i in range(n):
         ids[i] = byte_ids[data[start + i]]
@@ -143,9 +92,9 @@ def merge_short(data, start, stop, byte_ids, byte_pairs, pair_slots, space):
             ids[i] = ids[i + 1]
             values[i] = values[i + 1]
         if at > 0:
-            values[at - 1] = find_pair(pair_slots, shift, ids[at - 1], ids[at])
+            values[at - 1] = find_pair(merge_table, shift, ids[at - 1], ids[at])
         if at < n - 1:
-            values[at] = find_pair(pair_slots, shift, ids[at], ids[at + 1])
+            values[at] = find_pair(merge_table, shift, ids[at], ids[at + 1])
     return n
 
 
@@ -181,10 +130,10 @@ def _push(heap, size, item):
 
 
 @jit(borrows=True)
-def start_merge(data, start, stop, byte_ids, pair_slots, space):
+def start_merge(data, start, stop, byte_ids, merge_table, space):
     """Set ``space`` up for the word ``data[start:stop]``; -1, or the first position whose byte has no id."""
     ids, values, heap = space.ids, space.values, space.heap
-    shift = _shift_of(pair_slots.size // 2)
+    shift = merge_shift(merge_table)
     n = stop - start
     for i in range(n):
         ids[i] = byte_ids[data[start + i]]
@@ -196,7 +145,7 @@ def start_merge(data, start, stop, byte_ids, pair_slots, space):
     size = 0
     values[n - 1] = NO_PAIR
     for i in range(n - 1):
-        values[i] = find_pair(pair_slots, shift, ids[i], ids[i + 1])
+        values[i] = find_pair(merge_table, shift, ids[i], ids[i + 1])
         if values[i] != NO_PAIR:
             heap[size] = (values[i] & ~_LOW) | np.uint64(i)
             size += 1
@@ -208,11 +157,11 @@ def start_merge(data, start, stop, byte_ids, pair_slots, space):
 
 
 @jit(borrows=True)
-def continue_merge(pair_slots, space, n_steps):
+def continue_merge(merge_table, space, n_steps):
     """Take at most ``n_steps`` entries off the heap; whether the word is finished."""
     ids, following, preceding = space.ids, space.following, space.preceding
     values, heap = space.values, space.heap
-    shift = _shift_of(pair_slots.size // 2)
+    shift = merge_shift(merge_table)
     size = space.state[HEAP_SIZE]
     n = space.state[N_SYMBOLS]
     for _ in range(n_steps):
@@ -237,13 +186,13 @@ def continue_merge(pair_slots, space, n_steps):
         values[at] = NO_PAIR
         if after >= 0:
             preceding[after] = at
-            value = find_pair(pair_slots, shift, ids[at], ids[after])
+            value = find_pair(merge_table, shift, ids[at], ids[after])
             values[at] = value
             if value != NO_PAIR:
                 size = _push(heap, size, (value & ~_LOW) | np.uint64(at))
         before = preceding[at]
         if before >= 0:
-            value = find_pair(pair_slots, shift, ids[before], ids[at])
+            value = find_pair(merge_table, shift, ids[before], ids[at])
             values[before] = value
             if value != NO_PAIR:
                 size = _push(heap, size, (value & ~_LOW) | np.uint64(before))

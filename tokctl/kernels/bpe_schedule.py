@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from tokctl.kernels._jit import jit
-from tokctl.kernels.bpe_merge_word import HEAP_SIZE, NO_PAIR, continue_merge, start_merge
+from tokctl.kernels.bpe_merge_word import HEAP_SIZE, continue_merge, start_merge
+from tokctl.kernels.merge_table import NO_PAIR
 
 _LOW = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)
 
 
 @jit
-def find_rank_falls(data, offsets, token_ids, byte_ids, pair_slots, space, result):
+def find_rank_falls(data, offsets, token_ids, byte_ids, merge_table, space, result):
     """For each token: 1 if merging its bytes takes a merge of lower rank after one of higher rank, else 0.
 
     ``data uint8[]``, ``offsets int64[V + 1]``: the vocabulary; ``token_ids int32[n]``, ``result uint8[n]``. ``space``
@@ -21,7 +22,7 @@ def find_rank_falls(data, offsets, token_ids, byte_ids, pair_slots, space, resul
     for k in range(token_ids.size):
         token = token_ids[k]
         result[k] = 0
-        if start_merge(data, offsets[token], offsets[token + 1], byte_ids, pair_slots, space) >= 0:
+        if start_merge(data, offsets[token], offsets[token + 1], byte_ids, merge_table, space) >= 0:
             continue
         highest = np.uint64(0)
         while space.state[HEAP_SIZE] > 0:
@@ -33,4 +34,4 @@ def find_rank_falls(data, offsets, token_ids, byte_ids, pair_slots, space, resul
                     result[k] = 1
                     break
                 highest = rank
-            continue_merge(pair_slots, space, 1)
+            continue_merge(merge_table, space, 1)

@@ -14,11 +14,10 @@ from tokctl.kernels.bpe_merge_word import (
     ALL_STEPS,
     HEAP_SIZE,
     N_SYMBOLS,
-    NO_PAIR,
     SHORT_WORD,
     continue_merge,
-    find_pair,
 )
+from tokctl.kernels.merge_table import NO_PAIR, find_pair, merge_shift
 
 # Columns of the table of pairs.
 KEY, COUNT, FIRST = range(3)
@@ -28,20 +27,10 @@ _LOW = np.uint64(0xFFFFFFFF)
 
 
 @jit(inner=True)
-def _shift_of(capacity):
-    """How far a 64-bit hash is shifted down to number the slots of a pair table of ``capacity`` (a power of two)."""
-    shift = 64
-    while capacity > 1:
-        capacity >>= 1
-        shift -= 1
-    return np.uint64(shift)
-
-
-@jit(inner=True)
-def _merge_short(symbols, start, n, pair_slots, shift, values):
+def _merge_short(symbols, start, n, merge_table, shift, values):
     """Merge ``symbols[start : start + n]`` in place and return their new number; quadratic with a small factor."""
     for i in range(n - 1):
-        values[i] = find_pair(pair_slots, shift, symbols[start + i], symbols[start + i + 1])
+        values[i] = find_pair(merge_table, shift, symbols[start + i], symbols[start + i + 1])
     while n > 1:
         best = NO_PAIR
         at = 0
@@ -57,9 +46,9 @@ def _merge_short(symbols, start, n, pair_slots, shift, values):
             symbols[start + i] = symbols[start + i + 1]
             values[i] = values[i + 1]
         if at > 0:
-            values[at - 1] = find_pair(pair_slots, shift, symbols[start + at - 1], symbols[start + at])
+            values[at - 1] = find_pair(merge_table, shift, symbols[start + at - 1], symbols[start + at])
         if at < n - 1:
-            values[at] = find_pair(pair_slots, shift, symbols[start + at], symbols[start + at + 1])
+            values[at] = find_pair(merge_table, shift, symbols[start + at], symbols[start + at + 1])
     return n
 
 
@@ -75,7 +64,7 @@ def _push(heap, size, item):
 
 
 @jit(inner=True)
-def _merge_long(symbols, start, n, pair_slots, shift, space):
+def _merge_long(symbols, start, n, merge_table, shift, space):
     """The same with a heap: n log n."""
     size = np.int64(0)
     for i in range(n):
@@ -84,12 +73,12 @@ def _merge_long(symbols, start, n, pair_slots, shift, space):
         space.following[i] = i + 1 if i + 1 < n else -1
         space.values[i] = NO_PAIR
         if i + 1 < n:
-            space.values[i] = find_pair(pair_slots, shift, symbols[start + i], symbols[start + i + 1])
+            space.values[i] = find_pair(merge_table, shift, symbols[start + i], symbols[start + i + 1])
         if space.values[i] != NO_PAIR:
             size = _push(space.heap, size, (space.values[i] & ~_LOW) | np.uint64(i))
     space.state[N_SYMBOLS] = n
     space.state[HEAP_SIZE] = size
-    continue_merge(pair_slots, space, ALL_STEPS)
+    continue_merge(merge_table, space, ALL_STEPS)
     n = 0
     at = 0
     while at >= 0:
@@ -100,21 +89,21 @@ def _merge_long(symbols, start, n, pair_slots, shift, space):
 
 
 @jit
-def merge_words(symbols, offsets, n_symbols, first, last, pair_slots, space):
-    """Merge words ``first`` to ``last - 1`` with the pairs of ``pair_slots``, lowest rank first, leftmost of several.
+def merge_words(symbols, offsets, n_symbols, first, last, merge_table, space):
+    """Merge words ``first`` to ``last - 1`` with the pairs of ``merge_table``, lowest rank first, leftmost of several.
 
     ``symbols int32[]``, ``offsets int64[n_words + 1]``, ``n_symbols int64[n_words]``; ``space`` has room for the longest
     word and for ``SHORT_WORD`` symbols.
     """
-    shift = _shift_of(pair_slots.size // 2)
+    shift = merge_shift(merge_table)
     for word in range(first, last):
         n = n_symbols[word]
         if n < 2:
             continue
         if n <= SHORT_WORD:
-            n_symbols[word] = _merge_short(symbols, offsets[word], n, pair_slots, shift, space.values)
+            n_symbols[word] = _merge_short(symbols, offsets[word], n, merge_table, shift, space.values)
         else:
-            n_symbols[word] = _merge_long(symbols, offsets[word], n, pair_slots, shift, space)
+            n_symbols[word] = _merge_long(symbols, offsets[word], n, merge_table, shift, space)
 
 
 @jit(inner=True)

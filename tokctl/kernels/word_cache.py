@@ -24,7 +24,7 @@ import numpy as np
 from tokctl.kernels._jit import jit
 from tokctl.kernels._memory import copy_bytes, equal16, equal_bytes, store8
 from tokctl.kernels._pages import table_of_zeros
-from tokctl.kernels.word_table import LONG_TAG
+from tokctl.kernels.word_table import LONG_TAG, key_hash
 
 MAX_CACHED_BYTES = 255
 INLINE_IDS = 3
@@ -64,6 +64,12 @@ def word_cache(slot_bits: int = 19) -> WordCache:
         np.empty(max(8 * n_slots, MAX_CACHED_BYTES), np.uint32),
         np.zeros(2, np.int64),
     )
+
+
+@jit(inner=True, borrows=True)
+def first_place(low, high, shift):
+    """Index into ``slots`` of a key's first place; ``shift`` is ``shift_of`` the number of slots."""
+    return (key_hash(low, high) >> shift) * _4
 
 
 @jit(inner=True, borrows=True)

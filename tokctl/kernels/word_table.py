@@ -1,40 +1,62 @@
-"""The vocabulary's word table: from the bytes of a word to a token, by one probe. And the key by which words are known.
+"""The vocabulary's word table: from the bytes of a word to a token. And the key by which words are known.
 
 A word of at most 15 bytes *is* its key: ``low`` holds its first 8 bytes, ``high`` the others, zero-padded, with the length
 in the top byte. The key of a longer word is a hash of 120 bits with 16 in the top byte; whoever finds it compares bytes.
 
-Open addressing on one flat array, 32 bytes a slot, two slots to a cache line:
+The table is open addressing in slots of 4 bytes, and a row of keys by id:
 
-    slots[4 s], slots[4 s + 1]  the key; high == 0: empty   (words are never empty)
-    slots[4 s + 2]              where the token's bytes start in the table's arena
-    slots[4 s + 3]              length << 32 | id
+    slots[s]                 8 bits of the key's hash << 24 | id + 1; 0 = empty
+    keys[2 id], keys[2 id + 1]  low and high of the token's key
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from tokctl.kernels._jit import jit
 from tokctl.kernels._memory import equal16, equal_bytes, load8
+from tokctl.kernels._pages import table_of_zeros
 
 INLINE_BYTES = 15
 LONG_TAG = np.uint64(16)  # in the top byte of ``high``
+MAX_TOKENS = (1 << 24) - 1
 
 _MASKS = np.array([(1 << (8 * min(max(n - at, 0), 8))) - 1 for n in range(16) for at in (0, 8)], np.uint64)
 _1 = np.uint64(1)
-_4 = np.uint64(4)
 _8 = np.uint64(8)
 _32 = np.uint64(32)
 _56 = np.uint64(56)
-_LOW = np.uint64(0xFFFFFFFF)
+_MARK = np.uint64(0xFF000000)
+_NUMBER = np.uint64(0x00FFFFFF)
 _MIX_1 = np.uint64(0x9E3779B97F4A7C15)
 _MIX_2 = np.uint64(0xD6E8FEB86659FD93)
 
 
-@jit(borrows=True)
-def slot_shift(slots):
-    """How far a 64-bit hash is shifted down to number the slots of a word table."""
-    capacity = slots.size // 4
+class TokenTable(NamedTuple):
+    """``slots uint32[capacity]``, ``keys uint64[2 V]``, and the vocabulary: ``data uint8[]``, ``offsets int64[V + 1]``."""
+
+    slots: np.ndarray
+    keys: np.ndarray
+    data: np.ndarray
+    offsets: np.ndarray
+
+
+def token_table(data: np.ndarray, offsets: np.ndarray, token_ids: np.ndarray) -> tuple[TokenTable, int]:
+    """The table of the tokens ``token_ids int32[n]``, ids below 2**24 - 1; and -1 or the first with the bytes of another."""
+    if len(offsets) > MAX_TOKENS:
+        raise ValueError(f"{len(offsets) - 1} ids; a table holds {MAX_TOKENS - 1}")
+    capacity = 1 << max(4, (2 * len(token_ids)).bit_length())
+    slots = table_of_zeros(capacity // 2).view(np.uint32)
+    keys = table_of_zeros(2 * max(len(offsets) - 1, 1))
+    table = TokenTable(slots, keys, data, offsets)
+    return table, int(fill_token_table(token_ids, table))
+
+
+@jit(inner=True, borrows=True)
+def shift_of(capacity):
+    """How far a 64-bit hash is shifted down to number ``capacity`` slots, a power of two."""
     shift = 64
     while capacity > 1:
         capacity >>= 1
@@ -43,9 +65,9 @@ def slot_shift(slots):
 
 
 @jit(inner=True, borrows=True)
-def first_place(low, high, shift):
-    """Index into ``slots`` of the slot where a key is looked for first. Multiplying carries every byte to the top bits."""
-    return ((low * _MIX_1 + high * _MIX_2) >> shift) * _4
+def key_hash(low, high):
+    """64-bit hash of a key, good at the top: multiplying carries every byte there."""
+    return low * _MIX_1 + high * _MIX_2
 
 
 @jit(inner=True, borrows=True)
@@ -102,52 +124,53 @@ def word_key(data, start, stop):
 
 
 @jit(inner=True, borrows=True)
-def find_key(slots, arena, shift, data, start, length, low, high):
-    """``(found, place)``: the slot of a word in a vocabulary's table, or the empty one where it would go."""
-    mask = np.uint64(slots.size - 1)
-    place = first_place(low, high, shift)
-    while slots[place + _1] != np.uint64(0):
-        if equal16(slots, place, low, high):
-            if high >> _56 != LONG_TAG:
-                return True, place
-            if slots[place + np.uint64(3)] >> _32 == np.uint64(length) and equal_bytes(
-                data, start, arena, np.int64(slots[place + np.uint64(2)]), length
-            ):
-                return True, place
-        place = (place + _4) & mask
-    return False, place
+def _find_key(table, shift, data, start, length, low, high):
+    """``(id, slot)`` of the token that is the word; id -1: there is none, and the slot is where it would go."""
+    h = key_hash(low, high)
+    slot = h >> shift
+    mark = (h >> (shift - _8)) << np.uint64(24) & _MARK
+    mask = np.uint64(table.slots.size - 1)
+    while True:
+        found = np.uint64(table.slots[slot])
+        if found == np.uint64(0):
+            return np.int64(-1), slot
+        if found & _MARK == mark:
+            token = (found & _NUMBER) - _1
+            if equal16(table.keys, token + token, low, high):
+                if high >> _56 != LONG_TAG:
+                    return np.int64(token), slot
+                first = table.offsets[token]
+                if table.offsets[token + _1] - first == length and equal_bytes(data, start, table.data, first, length):
+                    return np.int64(token), slot
+        slot = (slot + _1) & mask
 
 
 @jit(borrows=True)
-def fill_token_table(data, offsets, token_ids, slots):
-    """Put the tokens ``data[offsets[i]:offsets[i + 1]]``, i in ``token_ids int32[]``, into the empty word table ``slots``.
-
-    The table's arena is ``data``. Returns -1, or the id of the first token whose bytes another one already has.
-    """
-    shift = slot_shift(slots)
+def fill_token_table(token_ids, table):
+    """Put tokens ``int32[]`` into the empty table. Returns -1, or the id of the first token whose bytes another one has."""
+    shift = shift_of(table.slots.size)
     for k in range(token_ids.size):
-        token = token_ids[k]
-        start, stop = offsets[token], offsets[token + 1]
-        low, high = word_key(data, start, stop)
-        found, place = find_key(slots, data, shift, data, start, stop - start, low, high)
-        if found:
+        token = np.uint64(token_ids[k])
+        start, stop = table.offsets[token], table.offsets[token + _1]
+        low, high = word_key(table.data, start, stop)
+        found, slot = _find_key(table, shift, table.data, start, stop - start, low, high)
+        if found >= 0:
             return np.int64(token)
-        slots[place] = low
-        slots[place + _1] = high
-        slots[place + np.uint64(2)] = np.uint64(start)
-        slots[place + np.uint64(3)] = (np.uint64(stop - start) << _32) | np.uint64(token)
+        mark = (key_hash(low, high) >> (shift - _8)) << np.uint64(24) & _MARK
+        table.slots[slot] = np.uint32(mark | (token + _1))
+        table.keys[token + token] = low
+        table.keys[token + token + _1] = high
     return np.int64(-1)
 
 
 @jit(inner=True, borrows=True)
-def token_of_key(slots, arena, shift, data, start, length, low, high):
+def token_of_key(table, data, start, length, low, high):
     """The id of the token that is the word with this key, or -1."""
-    found, place = find_key(slots, arena, shift, data, start, length, low, high)
-    return np.int64(slots[place + np.uint64(3)] & _LOW) if found else np.int64(-1)
+    return _find_key(table, shift_of(table.slots.size), data, start, length, low, high)[0]
 
 
 @jit(borrows=True)
-def find_token(slots, arena, shift, data, start, stop):
+def find_token(table, data, start, stop):
     """The id of the token that is ``data[start:stop]``, or -1."""
     low, high = word_key(data, start, stop)
-    return token_of_key(slots, arena, shift, data, start, stop - start, low, high)
+    return token_of_key(table, data, start, stop - start, low, high)

@@ -16,11 +16,12 @@ import numpy as np
 
 from tokctl.errors import ArtifactError
 from tokctl.kernels._boundary import writable_view
-from tokctl.kernels._pages import table_of_zeros
 from tokctl.tokenizer.vocabulary import TOKEN, Vocabulary
 
 if TYPE_CHECKING:
     from tokctl.kernels.bpe_encode import Model
+    from tokctl.kernels.merge_table import MergeTable
+    from tokctl.kernels.word_table import TokenTable
 
 
 @dataclass(frozen=True)
@@ -114,18 +115,21 @@ class BPE:
         """Whether every byte has an id, so that any text can be encoded."""
         return bool((self.byte_ids >= 0).all())
 
-    def token_table(self, token_ids: np.ndarray) -> np.ndarray:
-        """Word table of some tokens by their bytes (``token_slots`` of the kernels); ArtifactError for equal bytes."""
-        from tokctl.kernels.word_table import fill_token_table
+    def token_table(self, token_ids: np.ndarray) -> TokenTable:
+        """Word table of some tokens by their bytes; ArtifactError for equal bytes."""
+        from tokctl.kernels.word_table import MAX_TOKENS, token_table
 
-        slots = table_of_zeros(4 * _capacity(len(token_ids)))
-        twice = fill_token_table(self.vocabulary.data, self.vocabulary.offsets, token_ids, slots)
+        if len(self.vocabulary) >= MAX_TOKENS:
+            raise ArtifactError(
+                f"{len(self.vocabulary):,} ids; at most {MAX_TOKENS - 1:,} are supported", code="too-large"
+            )
+        table, twice = token_table(self.vocabulary.data, self.vocabulary.offsets, token_ids)
         if twice >= 0:
             raise ArtifactError(
-                f"token {twice} has the bytes of another token: {self.vocabulary.token(int(twice))!r}",
+                f"token {twice} has the bytes of another token: {self.vocabulary.token(twice)!r}",
                 code="duplicate-token",
             )
-        return slots
+        return table
 
     @cached_property
     def pairs(self) -> Pairs:
@@ -140,20 +144,20 @@ class BPE:
         ids = self.token_ids[~np.isin(self.token_ids, control)]
         table = self.token_table(ids)
         none = np.empty(0, np.int32)
-        n = split_pairs(self.vocabulary.data, self.vocabulary.offsets, ids, table, none, none, none)
+        n = split_pairs(ids, table, none, none, none)
         left, right, merged = (np.empty(n, np.int32) for _ in range(3))
-        split_pairs(self.vocabulary.data, self.vocabulary.offsets, ids, table, left, right, merged)
+        split_pairs(ids, table, left, right, merged)
         return Pairs(left, right, merged, merged)
 
     @cached_property
-    def pair_slots(self) -> np.ndarray:
-        """The pairs as an open-addressing table (layout in ``kernels/bpe_merge_word.py``)."""
-        from tokctl.kernels.bpe_merge_word import fill_pair_table
+    def merge_table(self) -> MergeTable:
+        """The pairs as a table by their ids."""
+        from tokctl.kernels.merge_table import MAX_PAIRS, merge_table
 
         pairs = self.pairs
-        slots = table_of_zeros(2 * _capacity(len(pairs.left)))
-        fill_pair_table(pairs.left, pairs.right, pairs.ranks, pairs.merged, slots)
-        return slots
+        if len(pairs.left) > MAX_PAIRS:
+            raise ArtifactError(f"{len(pairs.left):,} pairs; at most {MAX_PAIRS:,} are supported", code="too-large")
+        return merge_table(pairs.left, pairs.right, pairs.ranks, pairs.merged)
 
     @cached_property
     def byte_pairs(self) -> np.ndarray:
@@ -161,7 +165,7 @@ class BPE:
         from tokctl.kernels.bpe_merge_word import fill_byte_pairs
 
         table = np.empty(1 << 16, np.uint64)
-        fill_byte_pairs(self.byte_ids, self.pair_slots, table)
+        fill_byte_pairs(self.byte_ids, self.merge_table, table)
         return table
 
     @cached_property
@@ -179,7 +183,7 @@ class BPE:
             ids,
             self.byte_ids,
             self.byte_pairs,
-            self.pair_slots,
+            self.merge_table,
             space,
             result,
         )
@@ -213,7 +217,7 @@ class BPE:
         result = np.zeros(len(ids), np.uint8)
         space = merge_space(int(self.vocabulary.lengths[ids].max()))
         find_rank_falls(
-            self.vocabulary.data, self.vocabulary.offsets, ids, self.byte_ids, self.pair_slots, space, result
+            self.vocabulary.data, self.vocabulary.offsets, ids, self.byte_ids, self.merge_table, space, result
         )
         return [int(i) for i in ids[result == 1]]
 
@@ -227,7 +231,7 @@ class BPE:
             words = ids[~np.isin(ids, np.array(sorted(self.control_ids), np.int32))]
         else:
             words = ids[self.encodes_to_itself[ids]]
-        return Model(self.byte_ids, self.byte_pairs, self.pair_slots, self.token_table(words), self.vocabulary.data)
+        return Model(self.byte_ids, self.byte_pairs, self.merge_table, self.token_table(words))
 
     @cached_property
     def _pair_map(self) -> dict[tuple[int, int], tuple[int, int]]:
@@ -278,8 +282,3 @@ def unique_tokens(vocabulary: Vocabulary) -> dict[bytes, int]:
             raise ArtifactError(f"tokens {by_bytes[token]} and {token_id} are both {token!r}", code="duplicate-token")
         by_bytes[token] = token_id
     return by_bytes
-
-
-def _capacity(n: int) -> int:
-    """A power of two of at least twice ``n``."""
-    return 1 << max(4, (2 * n).bit_length())

@@ -42,7 +42,7 @@ class DropoutEncoder:
         """
         n_ids = np.zeros(len(pieces.starts), np.int64)
         ranges = _whole_documents(pieces, CHUNK_BYTES)
-        self._model.pair_slots  # noqa: B018 - made once, before threads ask for it
+        self._model.merge_table  # noqa: B018 - made once, before threads ask for it
         if workers == 1 or len(ranges) == 1:
             parts = [self._encode_range(data, pieces, keys, threshold, n_ids, *bounds) for bounds in ranges]
         else:
@@ -120,12 +120,12 @@ class DropoutEncoder:
     ) -> None:
         from tokctl.kernels import bpe_dropout as kernel
 
-        byte_ids, slots = self._model.byte_ids, self._model.pair_slots
+        byte_ids, merges = self._model.byte_ids, self._model.merge_table
         cursor = np.zeros(3, np.int64)
         while True:
             cursor[kernel.N_OUT] = out.used
             status = kernel.drop_words(
-                data, start, ends, key, occurrence, byte_ids, slots, threshold, space, out.buffer, cursor, SLICE_BYTES
+                data, start, ends, key, occurrence, byte_ids, merges, threshold, space, out.buffer, cursor, SLICE_BYTES
             )
             out.advance(int(cursor[kernel.N_OUT]))
             if status == kernel.DONE:
@@ -138,10 +138,10 @@ class DropoutEncoder:
                 word = int(cursor[kernel.WORD])
                 begin = start if word == 0 else int(ends[word - 1])
                 large = kernel.drop_space(int(ends[word]) - begin)
-                at = kernel.start_drop(data, begin, int(ends[word]), byte_ids, slots, key, occurrence + word, large)
+                at = kernel.start_drop(data, begin, int(ends[word]), byte_ids, merges, key, occurrence + word, large)
                 if at >= 0:
                     raise self._unknown_byte(data, int(at), document, origin)
-                while not kernel.continue_drop(slots, threshold, large, _MERGE_STEPS):
+                while not kernel.continue_drop(merges, threshold, large, _MERGE_STEPS):
                     pass
                 ids = np.empty(int(large.merge.state[kernel.N_SYMBOLS]), np.uint32)
                 kernel.write_merged(large.merge, ids, 0)

@@ -141,10 +141,10 @@ class BPEEncoder:
 
         model = self._model.tables
         space = kernel.merge_space(stop - start)
-        unknown = kernel.start_merge(data, start, stop, model.byte_ids, model.pair_slots, space)
+        unknown = kernel.start_merge(data, start, stop, model.byte_ids, model.merge_table, space)
         if unknown >= 0:
             self._refuse_byte(data, int(unknown), documents, segments, segment)
-        while not kernel.continue_merge(model.pair_slots, space, _MERGE_STEPS):
+        while not kernel.continue_merge(model.merge_table, space, _MERGE_STEPS):
             pass
         ids = np.empty(int(space.state[kernel.N_SYMBOLS]), np.uint32)
         kernel.write_merged(space, ids, 0)

@@ -142,19 +142,18 @@ class _Recount:
 
     def merge_up_to(self, rank: int, on_wait: Callable[[], Any] = lambda: None) -> None:
         """Go on to the segmentation by the first ``rank`` merges; those made before find no more pairs of theirs."""
-        from tokctl.kernels.bpe_merge_word import fill_pair_table
         from tokctl.kernels.bpe_symbols import merge_words
+        from tokctl.kernels.merge_table import merge_table
 
         if rank == self._rank:
             return
         merges = np.ascontiguousarray(self._fit.merges[self._rank : rank], np.int32)
-        slots = np.zeros(2 << max(4, (2 * len(merges)).bit_length()), np.uint64)
         numbers = np.arange(self._rank, rank, dtype=np.int32)
-        fill_pair_table(merges[:, 0].copy(), merges[:, 1].copy(), numbers, numbers + np.int32(self._n_base), slots)
+        table = merge_table(merges[:, 0].copy(), merges[:, 1].copy(), numbers, numbers + np.int32(self._n_base))
         n_words = len(self._counts)
         for first in range(0, n_words, _SLICE_WORDS):
             last = min(first + _SLICE_WORDS, n_words)
-            merge_words(self._symbols, self._offsets, self._n_symbols, first, last, slots, self._space)
+            merge_words(self._symbols, self._offsets, self._n_symbols, first, last, table, self._space)
             on_wait()
         self._rank = rank
 
