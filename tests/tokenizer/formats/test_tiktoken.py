@@ -7,7 +7,7 @@ from tokenizer.samples import SENTENCES, TEXT, small
 
 from tokctl.errors import ArtifactError
 from tokctl.tokenizer.added_tokens import AddedToken
-from tokctl.tokenizer.formats import load, tiktoken
+from tokctl.tokenizer.formats import encodings, load, tiktoken
 from tokctl.tokenizer.formats.huggingface_load import load_vocab_and_merges
 from tokctl.tokenizer.layout import from_merges
 from tokctl.tokenizer.models.bpe import BPE
@@ -181,3 +181,43 @@ def test_gpt2s_file_names(tmp_path):
     (tmp_path / "encoder.json").write_text("[]")
     with pytest.raises(ArtifactError, match="not an object"):
         load_vocab_and_merges(tmp_path / "encoder.json", tmp_path / "vocab.bpe")
+
+
+def test_named_encodings_bring_their_pattern_and_specials(tmp_path):
+    ranks, sibling = tiktoken.export(small("gpt2", 20), tmp_path, "mine")
+    sibling.unlink()
+    named = load(ranks, pattern="o200k_harmony")
+    assert named.pre_tokenizer.name == "o200k"
+    assert named.special_ids["<|call|>"] == 200012
+    assert named.special_ids["<|endofprompt|>"] == 200018
+    assert len(named.special_ids) == 201088 - 199998
+    assert load(ranks, pattern="cl100k_base", specials=["<x>"]).special_ids == {"<x>": small("gpt2", 20).vocab_size}
+    renamed = ranks.rename(tmp_path / "cl100k_base.tiktoken")
+    with pytest.raises(ArtifactError, match=r"no cl100k_base\.json"):  # as many ranks as the name promises, or none
+        load(renamed)
+
+
+def test_a_files_name_says_its_encoding_where_the_number_of_ranks_agrees(tmp_path, monkeypatch):
+    ranks, sibling = tiktoken.export(small("cl100k", 20, specials=()), tmp_path, "cl100k_base")
+    sibling.unlink()
+    n_ranks = len(tiktoken.read_ranks(ranks))
+    monkeypatch.setitem(encodings.ENCODINGS, "cl100k_base", encodings.NamedEncoding("cl100k", {"<|e|>": 5000}, n_ranks))
+    tokenizer = load(ranks)
+    assert tokenizer.pre_tokenizer.name == "cl100k"
+    assert tokenizer.special_ids == {"<|e|>": 5000}
+    assert "after the file's name" in tokenizer.notices[0]
+
+
+def test_ranks_may_be_called_model(tmp_path):
+    ranks, sibling = tiktoken.export(small("llama3", 20, specials=()), tmp_path, "tokenizer")
+    sibling.unlink()
+    model = ranks.rename(tmp_path / "tokenizer.model")
+    (tmp_path / "tokenizer.json").write_text('{"model": {}}')  # another library's file
+    tokenizer = load(model, pattern="llama3", specials=["<|begin_of_text|>"])
+    assert tokenizer.special_ids == {"<|begin_of_text|>": small("llama3", 20, specials=()).vocab_size}
+    with pytest.raises(ArtifactError) as caught:
+        load(model)
+    assert caught.value.code == "no-pattern"
+    model.write_bytes(b"\n\x0e\n\x05<unk>\x15\x00\x00\x00\x00\x18\x02")
+    with pytest.raises(ArtifactError, match="a SentencePiece model"):
+        load(model)

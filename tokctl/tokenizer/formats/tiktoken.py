@@ -36,10 +36,13 @@ _GAP = r"[\s\S]"
 def export(tokenizer: Tokenizer, directory: Path, name: str = "tokenizer") -> list[Path]:
     """Write ``name.tiktoken`` and ``name.json`` into ``directory`` (made if missing) and return their paths.
 
-    Raises ArtifactError for what the format can't carry: a sequence of patterns, an alphabet without all 256 bytes,
-    merges whose order is not that of their tokens' ids, a token that its own bytes do not give (tiktoken would look it
-    up whole), and added tokens with flags.
+    Raises ArtifactError for what the format can't carry: normalizers and pre-tokenizer steps, a sequence of patterns, an
+    alphabet without all 256 bytes, merges whose order is not that of their tokens' ids, a token that its own bytes do not
+    give (tiktoken would look it up whole), and added tokens with flags.
     """
+    rewriting = [part.type for part in (*tokenizer.normalizers, *tokenizer.steps)]
+    if rewriting:
+        raise _not_expressible(f"this tokenizer does more to a text than to split it ({', '.join(rewriting)})")
     model = tokenizer.model
     pattern = pattern_for_tiktoken(tokenizer.pre_tokenizer)
     if not model.is_byte_complete:
