@@ -168,7 +168,7 @@ class _BarPhase:
 
 
 def quantity(amount: int, unit: str) -> str:
-    """``1,234 documents``; bytes are shown in MB."""
+    """``1,234 documents``, ``1 document``; bytes are shown in MB."""
     if unit == "bytes":
         return f"{amount / 1e6:,.1f} MB"
-    return f"{amount:,} {unit}"
+    return f"{amount:,} {unit.removesuffix('s') if amount == 1 else unit}"

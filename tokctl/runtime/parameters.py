@@ -53,12 +53,12 @@ def parse_quantity(value: Any) -> int:
     Raises ValueError (which pydantic reports) for anything else.
     """
     if isinstance(value, bool):
-        raise ValueError("a size is a number such as 64MB, 1GiB or 32k")
+        raise ValueError("expected a whole number, plain or as in 64MB, 1GiB or 32k")
     if isinstance(value, int):
         return _countable(value)
     match = _SIZE.match(str(value).replace("_", ""))
     if match is None or match[2] == "i":
-        raise ValueError(f"{value!r} is not a size; write a number such as 64MB, 1GiB, 32k or 32Ki")
+        raise ValueError(f"{value!r} is not a whole number from 0 up, plain or as in 64MB, 1GiB, 32k or 32Ki")
     unit = _SIZE_UNITS.get(match[2]) or _BINARY_UNITS[match[2]]
     number = Decimal(match[1]) * unit
     if number != int(number):
