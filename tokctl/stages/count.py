@@ -84,6 +84,7 @@ def count_documents(
         spill_dir=spill,
         workers=stage_run.workers,
     )
+    counter.start()
     with rejects_of(stage_run) as rejects, stage_run.phase("count", total_bytes(stage_run, "input"), "bytes") as update:
 
         def batches() -> Iterator[Batch]:
@@ -109,6 +110,8 @@ def count_documents(
     path = stage_run.work_directory / WORDS
     report = counter.finish(path)
     stage_run.rows_out = report.n_documents
+    stage_run.measurements["count_phases"] = counter.phases.to_json(report.n_bytes)
+    stage_run.log(counter.phases.line(report.n_bytes))
     return Counted(path, report)
 
 

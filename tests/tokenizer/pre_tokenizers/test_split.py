@@ -141,6 +141,11 @@ UNSUPPORTED = [
     (r"(?<=a)b|a", "behind"),
     (r"\bfoo\b|\w", "look-behind"),
     (r"^a|b", "start"),
+    (r"(\w)\1+|\w", "back-reference"),
+    (r"(a|b)(?:c|(o))\1|(?:\s|b)+", "back-reference"),
+    (r"(?P<one>[a-c]\s?)(?P=one)|(?<=(?P<two>o))o", "back-reference"),
+    (r"(?:(a)|b)+\1|é\n?", "back-reference"),
+    (r"(?<!o)(?>a+|b)(?!c)", "atomic"),
     (r"(?=ab)a|b", "look-ahead"),
     (r"(?:ab)++a|b", "possessive"),
     (r"(?>ab|a)c|b", "atomic"),
@@ -162,6 +167,18 @@ def test_patterns_outside_the_subset_say_so_and_split_alike(pattern: str, why: s
     for _ in range(200):
         text = "".join(rng.choice("aaabbbc foo1234567\néß中") for _ in range(rng.randrange(25)))
         assert words(pre_tokenizer, text.encode()) == [w.encode() for w in oracle.split((pattern,), text)], text
+
+
+def test_a_back_reference_means_the_same_code_points_and_bytes() -> None:
+    doubled = PreTokenizer.from_pattern(r"([^\s])\1")
+    assert words(doubled, "aab中中文]]^^--".encode()) == [
+        b"aa",
+        b"b",
+        *(w.encode() for w in ("中中", "文", "]]", "^^", "--")),
+    ]
+    assert words(doubled, b"\xff\xff\xfe\xff a") == [b"\xff\xff", b"\xfe\xff a"]
+    assert words(PreTokenizer.from_pattern(r"(\p{Lu}|[]^-])\1"), b"AAB]]^^") == [b"AA", b"B", b"]]", b"^^"]
+    assert words(PreTokenizer.from_patterns((r"\w+", r"(a)\1|b")), b"baa aa") == [b"b", b"aa", b" ", b"aa"]
 
 
 @pytest.mark.parametrize("name", NAMES)

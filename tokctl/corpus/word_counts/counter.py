@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from tokctl.corpus.word_counts.combine import dense_parts
 from tokctl.corpus.word_counts.counts import NO_WORDS, WordCounts, concatenated
 from tokctl.corpus.word_counts.merge import merge_runs
 from tokctl.corpus.word_counts.parquet import WordCountsWriter
+from tokctl.corpus.word_counts.phases import COUNT, MERGE, READ, SPILL, START, WRITE, PhaseTimes
 from tokctl.corpus.word_counts.specials import Specials
 from tokctl.corpus.word_counts.table import WordTable
 from tokctl.corpus.word_counts.text import flat_text, regex_words
@@ -70,6 +72,8 @@ class WordCounter:
     directory for temporary runs, which are gone after ``finish``. Any bytes are accepted; whether they are UTF-8 is for the
     reader to check.
 
+    ``phases`` has the seconds of each phase so far.
+
     Errors of the add methods, DataError: a null document, a null slice, a count past 2**63 - 1. After an error the counter is
     of no further use.
     """
@@ -90,6 +94,7 @@ class WordCounter:
         if budget.max_slots is not None and spill_dir is None:
             raise ValueError("a memory limit needs a spill_dir")
         self.budget = budget
+        self.phases = PhaseTimes()
         self._pre_tokenizer = pre_tokenizer
         self._specials = Specials(specials)
         self._is_sliced = is_sliced
@@ -117,6 +122,14 @@ class WordCounter:
         """How much text a batch should hold for the memory limit to be kept."""
         return self.budget.batch_bytes
 
+    def start(self) -> None:
+        """Load the kernels now, which else the first batch does; only the times of the phases know the difference."""
+        from tokctl.kernels.word_count import Pieces
+
+        with self.phases.timed(START):
+            nothing = Pieces(*(np.empty(0, np.int64) for _ in range(4)))
+            self._count(self._tables[0], np.empty(0, np.uint8), nothing)
+
     def add_texts(
         self,
         texts: pa.Array | pa.ChunkedArray,
@@ -125,8 +138,12 @@ class WordCounter:
     ) -> None:
         """Count one batch on the calling thread. May be called from as many threads at once as there are workers."""
         table = self._free.get()
+        begin, spilling = time.perf_counter(), table.spill_seconds
         try:
             self._add(table, Batch(texts, slices, weights))
+            spilling = table.spill_seconds - spilling
+            self.phases.add(SPILL, spilling)
+            self.phases.add(COUNT, time.perf_counter() - begin - spilling)
         except BaseException:
             self._has_failed.set()
             raise
@@ -138,6 +155,7 @@ class WordCounter:
 
     def add_batches(self, batches: Iterable[Batch]) -> None:
         """Count all batches on ``workers`` threads. The iterable is read on the calling thread, not far ahead."""
+        batches = self.phases.each(READ, batches)
         if self._workers == 1:
             for batch in batches:
                 self.add_texts(*batch)
@@ -183,7 +201,10 @@ class WordCounter:
         names = self._slice_names()
         with WordCountsWriter(path, tuple(sorted(names, key=str.encode))) as writer:
             for part in self._parts(names):
-                writer.append(part)
+                with self.phases.timed(WRITE):
+                    writer.append(part)
+            with self.phases.timed(WRITE):
+                writer.finish()
         return self._report(names, writer.n_words, writer.total)
 
     def finish_in_memory(self) -> tuple[WordCounts, CountReport]:
@@ -205,11 +226,12 @@ class WordCounter:
         if self._has_failed.is_set():
             raise RuntimeError("a counter can't be finished after an error")
         self._n_spills = sum(len(table.spilled) for table in self._tables)
-        runs = [run for table in self._tables for run in table.take_runs()]
+        with self.phases.timed(MERGE):
+            runs = [run for table in self._tables for run in table.take_runs()]
         blocks = merge_runs(
             runs, n_slices=max(1, len(names)), merge_bytes=self.budget.merge_bytes, spill_dir=self._spill_dir
         )
-        return dense_parts(blocks, names)
+        return self.phases.each(MERGE, dense_parts(blocks, names))
 
     def _report(self, names: list[str], n_words: int, total: int) -> CountReport:
         return CountReport(

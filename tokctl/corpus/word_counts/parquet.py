@@ -107,6 +107,11 @@ class WordCountsWriter:
         columns = [words, *(pa.array(np.ascontiguousarray(column)) for column in counts)]
         self._writer.write_table(pa.Table.from_arrays(columns, schema=self._schema), row_group_size=part.n_words)
 
+    def finish(self) -> None:
+        """Write what is left; the end of the ``with`` statement does it too, unless there was an error."""
+        if self._parts:
+            self._write_groups(is_end=True)
+
     def __enter__(self) -> WordCountsWriter:
         return self
 
@@ -114,8 +119,8 @@ class WordCountsWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            if kind is None and self._parts:
-                self._write_groups(is_end=True)
+            if kind is None:
+                self.finish()
         finally:
             self._parts = []
             self._writer.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,6 +37,7 @@ class WordTable:
         from tokctl.kernels.word_count import Block
 
         self.spilled: list[FileRun] = []
+        self.spill_seconds = 0.0
         self._budget = budget
         self._spill_path = spill_path
         self._is_stopped = is_stopped
@@ -144,7 +146,9 @@ class WordTable:
         """Write the table's words as a sorted run and empty it; False where there is nowhere to write."""
         if self._spill_path is None:
             return False
+        begin = time.perf_counter()
         self.spilled.append(FileRun.write(self._spill_path(len(self.spilled)), [self._sorted_rows()]))
+        self.spill_seconds += time.perf_counter() - begin
         from tokctl.kernels.word_count import ARENA_USED, N_SHORT, N_WORDS
 
         self._short.fill(0)

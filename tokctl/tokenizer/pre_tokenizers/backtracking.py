@@ -2,7 +2,8 @@
 
 Only that module's backtracking is used: the text is rewritten as one character for each class of code points, and the
 pattern as sets of such characters. So its Unicode tables and its reading of flags don't matter, and what a pattern
-means is the same with and without an automaton.
+means is the same with and without an automaton. Where a pattern refers back to what it has matched, code points of one class
+are not alike: there the text stays as it is, and the sets are spelled as ranges of code points.
 """
 
 from __future__ import annotations
@@ -19,15 +20,19 @@ from tokctl.tokenizer.pre_tokenizers.alphabet import partition
 from tokctl.tokenizer.pre_tokenizers.code_points import CodePoints
 from tokctl.tokenizer.pre_tokenizers.syntax import (
     Atomic,
+    BackReference,
     Chars,
     Choice,
     Edge,
+    Group,
     Look,
     Node,
     Repeat,
+    refers_back,
     sets_of,
 )
 from tokctl.tokenizer.pre_tokenizers.syntax import Sequence as Parts
+from tokctl.tokenizer.unicode_tables import N_CODE_POINTS
 
 FIRST = 0xF0000  # plane 15: private, no case, no other properties
 
@@ -37,15 +42,20 @@ class Backtracker:
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         sets = [points for node in nodes for points in sets_of(node)]
-        class_of, member = partition(sets)
-        if member.shape[1] > 0xFFFE:
-            raise UsageError(
-                "the pattern tells more than 65,534 kinds of characters apart",
-                hint="use ranges or \\p{...} instead of single characters",
-                code="bad-pattern",
-            )
-        self.class_of = (class_of + FIRST).astype(np.uint32)
-        spelled = {points.bounds.tobytes(): _spell_set(row) for points, row in zip(sets, member, strict=True)}
+        if any(refers_back(node) for node in nodes):
+            self.class_of = np.arange(N_CODE_POINTS, dtype=np.uint32)
+            ranges = [points.bounds.reshape(-1, 2) for points in sets]
+        else:
+            class_of, member = partition(sets)
+            if member.shape[1] > 0xFFFE:
+                raise UsageError(
+                    "the pattern tells more than 65,534 kinds of characters apart",
+                    hint="use ranges or \\p{...} instead of single characters",
+                    code="bad-pattern",
+                )
+            self.class_of = (class_of + FIRST).astype(np.uint32)
+            ranges = [_runs(row) + FIRST for row in member]
+        spelled = {points.bounds.tobytes(): _spell_set(row.tolist()) for points, row in zip(sets, ranges, strict=True)}
         self.compiled: list[Any] = []
         for node in nodes:
             text = _spell(node, spelled)
@@ -79,7 +89,9 @@ class Backtracker:
         # A lone surrogate is an escaped byte: bytes.decode lets no other through.
         width = 1 + (points >= 0x80) + (points >= 0x800) + (points >= 0x10000).astype(np.int64)
         width[(points >= 0xD800) & (points < 0xE000)] = 1
-        return self.class_of[points].tobytes().decode("utf-32-le"), np.concatenate([[0], np.cumsum(width)])
+        return self.class_of[points].tobytes().decode("utf-32-le", "surrogatepass"), np.concatenate(
+            [[0], np.cumsum(width)]
+        )
 
 
 def _cut(pattern: Any, text: str, cuts: list[int]) -> list[int]:
@@ -93,14 +105,15 @@ def _cut(pattern: Any, text: str, cuts: list[int]) -> list[int]:
     return sorted(set(out)) if len(text) else [0, 0]
 
 
-def _spell_set(member: np.ndarray) -> str:
-    numbers = np.flatnonzero(member)
-    if numbers.size == 0:
+def _runs(member: np.ndarray) -> np.ndarray:
+    """``int64[k, 2]``: where runs of members begin and end, from ``bool[n]``."""
+    return np.flatnonzero(np.diff(member, prepend=False, append=False)).reshape(-1, 2)
+
+
+def _spell_set(ranges: list[list[int]]) -> str:
+    if not ranges:
         return "(?!)"
-    breaks = np.flatnonzero(np.diff(numbers) > 1)
-    first = numbers[np.concatenate([[0], breaks + 1])]
-    last = numbers[np.concatenate([breaks, [numbers.size - 1]])]
-    return "[" + "".join(f"{chr(FIRST + a)}-{chr(FIRST + b)}" for a, b in zip(first, last, strict=True)) + "]"
+    return "[" + "".join(f"\\U{first:08x}-\\U{end - 1:08x}" for first, end in ranges) + "]"
 
 
 def _spell(node: Node, spelled: dict[bytes, str]) -> str:
@@ -121,6 +134,10 @@ def _spell(node: Node, spelled: dict[bytes, str]) -> str:
             return r"\A" if at == "start" else r"\Z"
         case Atomic(body):
             return f"(?>{_spell(body, spelled)})"
+        case Group(number, body):
+            return f"(?P<g{number}>{_spell(body, spelled)})"
+        case BackReference(number):
+            return f"(?P=g{number})"
 
 
 def _lookup(points: CodePoints, spelled: dict[bytes, str]) -> str:

@@ -11,14 +11,17 @@ from dataclasses import dataclass, field
 from tokctl.tokenizer.pre_tokenizers.code_points import NOTHING, CodePoints
 from tokctl.tokenizer.pre_tokenizers.syntax import (
     Atomic,
+    BackReference,
     Chars,
     Choice,
     Edge,
+    Group,
     Look,
     Node,
     Repeat,
     Sequence,
     can_be_empty,
+    refers_back,
 )
 
 MAX_INSTRUCTIONS = 5_000
@@ -71,6 +74,8 @@ class Program:
 
 def assemble(node: Node) -> Program:
     """The program of a pattern; ``Unsupported`` for what needs more than one automaton and one code point of look-ahead."""
+    if refers_back(node):
+        raise Unsupported("a back-reference looks back")
     if can_be_empty(node):
         raise Unsupported("the pattern can match the empty string")
     assembler = _Assembler()
@@ -121,6 +126,10 @@ class _Assembler:
                 return self.possessive(points, low, high, after)
             case Atomic():
                 raise Unsupported("an atomic group holds more than one repeated set of characters")
+            case Group(_, body):
+                return self.build(body, after)
+            case BackReference():
+                raise Unsupported("a back-reference looks back")
             case Look() | Edge():
                 points, at_end = condition(node)
                 return self.add(Check(self.set_number(points), at_end, after))

@@ -62,7 +62,22 @@ class Atomic:
     body: Node
 
 
-Node = Chars | Sequence | Choice | Repeat | Look | Edge | Atomic
+@dataclass(frozen=True)
+class Group:
+    """``body``, whose last match a ``BackReference`` to ``number`` means; kept only where there is one."""
+
+    number: int
+    body: Node
+
+
+@dataclass(frozen=True)
+class BackReference:
+    """What the group of this number has matched, the same code points again; no match where it has matched nothing."""
+
+    number: int
+
+
+Node = Chars | Sequence | Choice | Repeat | Look | Edge | Atomic | Group | BackReference
 
 
 def can_be_empty(node: Node) -> bool:
@@ -76,7 +91,7 @@ def can_be_empty(node: Node) -> bool:
             return any(can_be_empty(option) for option in options)
         case Repeat(body, low):
             return low == 0 or can_be_empty(body)
-        case Atomic(body):
+        case Atomic(body) | Group(_, body):
             return can_be_empty(body)
         case _:
             return True
@@ -89,7 +104,20 @@ def sets_of(node: Node) -> list[CodePoints]:
             return [points]
         case Sequence(parts) | Choice(parts):
             return [points for part in parts for points in sets_of(part)]
-        case Repeat(body) | Look(body) | Atomic(body):
+        case Repeat(body) | Look(body) | Atomic(body) | Group(_, body):
             return sets_of(body)
         case _:
             return []
+
+
+def refers_back(node: Node) -> bool:
+    """Whether there is a ``BackReference`` in ``node``: then code points of one class are not all alike."""
+    match node:
+        case BackReference():
+            return True
+        case Sequence(parts) | Choice(parts):
+            return any(refers_back(part) for part in parts)
+        case Repeat(body) | Look(body) | Atomic(body) | Group(_, body):
+            return refers_back(body)
+        case _:
+            return False
