@@ -285,6 +285,13 @@ LINEAR = {
     "two letters": ([r"[ab]+c|[ab]"], lambda n: "ab" * n),
     "two bytes": ([r"é+b|é"], lambda n: "é" * n),
     "found at the end": ([r"a+b|a", r"a+b"], lambda n: "a" * n + "b"),
+    "newlines": (NAMES, lambda n: "\n" * n),
+    "one letter": (NAMES, lambda n: "a" * n),
+    "apostrophes": (NAMES, lambda n: "'" * n + "s"),
+    "digits and capitals": (NAMES, lambda n: "1A" * n),
+    "never closed": ([r"(?:a|ab)*c", r"(?:a|ab)*c|b", r"(?:ab?)+c|a"], lambda n: "ab" * n),
+    "shared prefixes": ([r"aaaab|aaac|aad|ae|a", r"(?:aaaa|aaab|aac)+d|aa|a"], lambda n: "a" * n),
+    "nested repeats": ([r"(?:(?:a+)+b)+c|a", r"(?:a*a)*b|a+?"], lambda n: "a" * n),
     "nothing to find": ([r"\p{N}{1,3}"], lambda n: "ab " * n),
 }
 
