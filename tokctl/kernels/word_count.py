@@ -103,13 +103,13 @@ def hash_key(low, high, tag):
 
 
 @jit(borrows=True)
-def _short_hash(key):
+def short_hash(key):
     """64-bit hash of a short word's key."""
     return (key ^ (key >> np.uint64(31))) * _MIX_1
 
 
 @jit(borrows=True)
-def _shift_of(capacity):
+def shift_of(capacity):
     """How far a hash is shifted down to number the slots of a table of ``capacity``."""
     shift = 64
     while capacity > 1:
@@ -154,7 +154,7 @@ def _hash_words(
         end = ends[k]
         length = end - start
         key = _short_key(data, start, length)
-        slot = _short_hash(key) >> shift
+        slot = short_hash(key) >> shift
         prefetch(short, np.int64(slot) * 2)
         at = np.uint64(3 * n_short)
         short_words[at] = key
@@ -173,7 +173,7 @@ def _hash_words(
 def _hash_long_words(data, n_long, slices, block, slots):
     """Hash the longer words of the block and ask for the lines of their slots."""
     starts, ends, keys, places = block.starts, block.ends, block.keys, block.places
-    shift = _shift_of(slots.size // 4)
+    shift = shift_of(slots.size // 4)
     for j in range(n_long):
         k = places[j] & _PLACE_MASK
         start = starts[k]
@@ -293,7 +293,7 @@ def count_scanned(automaton, data, pieces, block, table, cursor, max_words):
     """
     # Arrays out of their tuples first: numba counts a reference each time that one is taken out.
     ends, word_starts, short_words, places, short = block.ends, block.starts, block.short, block.places, table.short
-    shift = _shift_of(short.size // 2)
+    shift = shift_of(short.size // 2)
     next_state, action, ascii_class = automaton.next_state, automaton.action, automaton.ascii_class
     pair_class, pair_step = automaton.pair_class, automaton.pair_step
     point_block, block_class = automaton.block, automaton.block_class
@@ -359,7 +359,7 @@ def count_scanned(automaton, data, pieces, block, table, cursor, max_words):
 def count_given(data, pieces, block, table, cursor, max_words):
     """Count each piece as one word; otherwise like :func:`count_scanned`. Empty pieces are no words."""
     ends, word_starts, short_words, places, short = block.ends, block.starts, block.short, block.places, table.short
-    shift = _shift_of(short.size // 2)
+    shift = shift_of(short.size // 2)
     starts, stops, weights, slices = pieces.starts, pieces.stops, pieces.weights, pieces.slices
     n_pieces = starts.size
     piece = cursor[PIECE]
@@ -401,13 +401,13 @@ def count_given(data, pieces, block, table, cursor, max_words):
 @jit(borrows=True)
 def rehash_short(old_short, short):
     """Move every word of ``old_short`` into the empty, larger ``short``."""
-    shift = _shift_of(short.size // 2)
+    shift = shift_of(short.size // 2)
     mask = np.int64(short.size // 2 - 1)
     for old in range(0, old_short.size, 2):
         key = old_short[old]
         if key == np.uint64(0):
             continue
-        slot = np.int64(_short_hash(key) >> shift)
+        slot = np.int64(short_hash(key) >> shift)
         while short[2 * slot] != np.uint64(0):
             slot = (slot + 1) & mask
         short[2 * slot] = key
@@ -417,7 +417,7 @@ def rehash_short(old_short, short):
 @jit(borrows=True)
 def rehash(old_slots, slots):
     """Move every word of ``old_slots`` into the empty, larger ``slots``."""
-    shift = _shift_of(slots.size // 4)
+    shift = shift_of(slots.size // 4)
     mask = np.int64(slots.size // 4 - 1)
     for old in range(0, old_slots.size, 4):
         tag = old_slots[old + 2]

@@ -1,5 +1,6 @@
 import random
 import threading
+from collections import Counter
 
 import numpy as np
 import pyarrow as pa
@@ -325,8 +326,8 @@ def test_budget_keeps_its_parts_below_the_limit() -> None:
                 assert error.value.code == "memory-limit-too-small"
                 continue
             budget = Budget.divide(limit, workers)
-            n_words = budget.max_slots // 2
-            tables = 1.5 * (budget.max_slots * 32 + budget.max_arena)
+            n_words = budget.max_slots  # half of the slots of either table
+            tables = 1.5 * (budget.max_slots * (32 + 16) + budget.max_arena)
             sorting = n_words * (4 * 8 + 4 * 8 + 16) + budget.max_arena
             assert workers * (tables + sorting) + (workers + 1) * 4 * budget.batch_bytes <= limit
             assert budget.merge_bytes <= limit // 2
@@ -346,6 +347,64 @@ def test_many_threads_may_add_at_once() -> None:
     for thread in threads:
         thread.join()
     assert counter.finish_in_memory()[0] == count(documents)[0]
+
+
+_WORDS = st.lists(
+    st.one_of(
+        st.binary(min_size=1, max_size=3),
+        st.text(alphabet="ab\x00", min_size=1, max_size=40).map(str.encode),
+        st.tuples(
+            st.sampled_from([b"prefix__", b"prefix__suffix__", b"prefix__\x00", b"prefix\x00\x00"]),
+            st.binary(max_size=12),
+        ).map(b"".join),
+    ),
+    max_size=120,
+)
+
+
+@given(_WORDS, st.integers(1, 4), st.booleans())
+@settings(derandomize=True, max_examples=150, deadline=None)
+def test_any_words_are_sorted_by_any_number_of_threads(words: list[bytes], workers: int, is_sliced: bool) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tokctl.corpus.word_counts.ordered._FEW_WORDS", 1)
+        counter = WordCounter(NONE, workers=workers, is_sliced=is_sliced)
+        slices = ["a" if word[0] % 3 else "b" for word in words]
+        counter.add_batches(
+            Batch(
+                pa.array(words[k : k + 10], pa.binary()),
+                pa.array(slices[k : k + 10], pa.string()) if is_sliced else None,
+            )
+            for k in range(0, len(words), 10)
+        )
+        counts, report = counter.finish_in_memory()
+    assert [(counts.word(i), count) for i, (_, count) in enumerate(counts.items())] == sorted(Counter(words).items())
+    assert report.total == len(words)
+    if is_sliced:
+        for name in counts.slices:
+            expected = Counter(word for word, chosen in zip(words, slices, strict=True) if chosen == name)
+            assert dict(counts.slice(name).items()) == expected
+
+
+@pytest.mark.parametrize("word", [b"short", b"of middling size"[:12], b"quite a long word, longer than sixteen bytes"])
+def test_a_sum_over_threads_that_passes_the_most_is_told(word: bytes) -> None:
+    counter = WordCounter(NONE, workers=2)
+    for _ in counter._tables:
+        counter.add_texts(pa.array([b"x", word, b"y"]), weights=np.array([1, 2**62, 1]))
+    assert [table.n_words for table in counter._tables] == [3, 3]
+    with pytest.raises(DataError) as error:
+        counter.finish_in_memory()
+    assert error.value.code == "count-overflow"
+    assert word.decode() in str(error.value)
+
+
+def test_tables_of_several_threads_are_added_up() -> None:
+    """More words than a table starts with room for, so that the first one grows while it takes in the others."""
+    documents = [b"%d word-number-%d and-a-long-word-number-%d" % (i, i, i) for i in range(40_000)]
+    counter = WordCounter(GPT2, workers=3)
+    counter.add_batches(Batch(pa.array(documents[k::30], pa.binary())) for k in range(30))
+    counted, report = counter.finish_in_memory()
+    assert report.n_spills == 0
+    assert counted == count(documents)[0]
 
 
 def test_an_error_in_one_thread_ends_all() -> None:
@@ -388,10 +447,10 @@ def test_steps_of_one_block_equal_one_step() -> None:
 
 
 def test_each_kernel_has_one_signature() -> None:
-    from tokctl.kernels import special_carve, word_count, word_merge, word_order
+    from tokctl.kernels import special_carve, word_absorb, word_count, word_merge, word_order
 
     n_compiled = 0
-    for module in (special_carve, word_count, word_merge, word_order):
+    for module in (special_carve, word_absorb, word_count, word_merge, word_order):
         for name, kernel in vars(module).items():
             if getattr(kernel, "py_func", None) is not None and kernel.py_func.__module__ == module.__name__:
                 assert len(kernel.signatures) <= 1, (name, kernel.signatures)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tokctl.errors import UsageError
 
-SLOT_BYTES = 32
+SLOT_BYTES = 32 + 16  # a slot of either table
 _FIRST_SLOTS = 1 << 14
 _FIRST_ARENA = 1 << 16
 _LEAST = 8 << 20

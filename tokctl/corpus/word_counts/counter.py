@@ -227,6 +227,11 @@ class WordCounter:
             raise RuntimeError("a counter can't be finished after an error")
         self._n_spills = sum(len(table.spilled) for table in self._tables)
         with self.phases.timed(MERGE):
+            if not self._n_spills and self.budget.max_slots is None:
+                while len(self._tables) > 1:
+                    self._tables[0].absorb(self._tables.pop())
+            if not self._n_spills and len(self._tables) == 1 and not self._is_sliced:
+                return iter([self._tables[0].take_counts(self._workers)])
             runs = [run for table in self._tables for run in table.take_runs()]
         blocks = merge_runs(
             runs, n_slices=max(1, len(names)), merge_bytes=self.budget.merge_bytes, spill_dir=self._spill_dir

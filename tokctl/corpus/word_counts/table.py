@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tokctl.corpus.word_counts.budget import Budget
+from tokctl.corpus.word_counts.counts import WordCounts
 from tokctl.corpus.word_counts.merge import overflow_error
+from tokctl.corpus.word_counts.ordered import ordered_words
 from tokctl.corpus.word_counts.runs import FileRun, MemoryRun, Rows, Run
 
 if TYPE_CHECKING:
@@ -86,14 +88,20 @@ class WordTable:
             status = step(*arguments, self._block, self._table, cursor, _STEP_WORDS)
             if status == kernel.DONE:
                 return
-            if status == kernel.TABLE_FULL:
-                self._grow_slots()
-            elif status == kernel.SHORT_FULL:
-                self._grow_short()
-            elif status == kernel.ARENA_FULL:
-                self._grow_arena(int(self._state[kernel.NEEDED]))
-            elif status == kernel.OVERFLOW:
+            if status == kernel.OVERFLOW:
                 raise overflow_error(data[cursor[kernel.POSITION] : cursor[kernel.STOP]].tobytes())
+            self._make_room(status)
+
+    def _make_room(self, status: int) -> None:
+        """What a kernel asked for by its status."""
+        from tokctl.kernels import word_count as kernel
+
+        if status == kernel.TABLE_FULL:
+            self._grow_slots()
+        elif status == kernel.SHORT_FULL:
+            self._grow_short()
+        elif status == kernel.ARENA_FULL:
+            self._grow_arena(int(self._state[kernel.NEEDED]))
 
     def _grow_slots(self) -> None:
         from tokctl.kernels.word_count import MAX_WORDS, rehash
@@ -158,30 +166,52 @@ class WordTable:
             self._arena = np.empty(self._budget.first_arena, np.uint8)
         return True
 
+    def absorb(self, other: WordTable) -> None:
+        """Add the words that ``other`` holds to these, and free it. DataError: a count passes 2**63 - 1."""
+        from tokctl.kernels import word_absorb as kernel
+        from tokctl.kernels.word_count import DONE, OVERFLOW
+
+        cursor = np.zeros(2, np.int64)
+        for step in (kernel.absorb_short, kernel.absorb_slots):
+            while (status := step(other._table, self._table, cursor)) != DONE:
+                if status == OVERFLOW:
+                    is_short = step is kernel.absorb_short
+                    row = -1 - cursor[kernel.SHORT] if is_short else cursor[kernel.SLOT]
+                    raise overflow_error(other._word(int(row)))
+                self._make_room(status)
+        other._free()
+
     def take_runs(self) -> list[Run]:
         """All that was counted, as sorted runs; frees the table."""
         last = MemoryRun(self._sorted_rows())
+        self._free()
+        return [*self.spilled, last]
+
+    def take_counts(self, threads: int = 1) -> WordCounts:
+        """The words without their slices, of which there is one, sorted by that many threads; frees the table."""
+        words = ordered_words(self._table, self.n_words, has_slices=False, threads=threads)
+        self._free()
+        return WordCounts(words.data, words.offsets, words.counts)
+
+    def _free(self) -> None:
         self._short = _aligned_zeros(2)
         self._slots = _aligned_zeros(4)
         self._arena = np.empty(0, np.uint8)
         self._state[:] = 0
-        return [*self.spilled, last]
 
-    def _sorted_rows(self) -> Rows:
+    def _word(self, row: int) -> bytes:
+        """The bytes of a row's word; see ``kernels.word_order`` for rows."""
         from tokctl.kernels import word_order as kernel
 
-        n, table = self.n_words, self._table
-        prefixes = np.empty(n, np.uint64)
-        rows = np.empty(n, np.int64)
-        kernel.collect(table, prefixes, rows)
-        order = np.argsort(prefixes)
-        prefixes, rows = prefixes[order], rows[order]
-        kernel.order_equal_prefixes(table, prefixes, rows, order)
-        del prefixes, order
-        data = np.empty(kernel.total_bytes(table, rows), np.uint8)
-        offsets, slices, counts = np.empty(n + 1, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
-        kernel.gather(table, rows, data, offsets, slices, counts)
-        return Rows(data, offsets[:-1], offsets[1:], slices, counts)
+        rows = np.array([row], np.int64)
+        data = np.empty(kernel.total_bytes(self._table, rows), np.uint8)
+        offsets, slices, counts = np.empty(1, np.int64), np.empty(0, np.int64), np.empty(1, np.int64)
+        kernel.gather(self._table, rows, 0, data.size, data, offsets, slices, counts)
+        return data.tobytes()
+
+    def _sorted_rows(self) -> Rows:
+        words = ordered_words(self._table, self.n_words, has_slices=True)
+        return Rows(words.data, words.offsets[:-1], words.offsets[1:], words.slices, words.counts)
 
 
 def _aligned_zeros(n: int) -> np.ndarray:
