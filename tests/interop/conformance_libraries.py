@@ -76,10 +76,11 @@ def tiktoken_encoding(name: str, pattern: str, ranks: dict[bytes, int], specials
         lengths[token_id] = len(theirs.decode_single_token_bytes(token_id))
 
     def encode(batch: list[str], add_special_tokens: bool) -> Answer:
-        lists = theirs.encode_batch(batch, allowed_special="all")
+        # one by one: its batch functions make a task of each string
+        lists = [theirs.encode(text, allowed_special="all") for text in batch]
         ids, n_ids = _flat(lists)
         starts, stops = _contiguous(lengths[ids], n_ids)
-        return Answer(ids, n_ids, starts, stops, theirs.decode_batch(lists))
+        return Answer(ids, n_ids, starts, stops, [theirs.decode(ids) for ids in lists])
 
     return Library("tiktoken", tiktoken.__version__, "raw_utf8_bytes", encode)
 

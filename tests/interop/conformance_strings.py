@@ -51,7 +51,7 @@ def strings(tokenizer: Tokenizer, n: int, seed: int = 0) -> Iterator[str]:
         if i < len(AWKWARD):
             yield AWKWARD[i]
         elif kind < 4:
-            yield b"".join(draw.choices(tokens, k=draw.randint(1, 12))).decode("utf-8", "ignore")
+            yield b"".join(draw.choices(tokens, k=draw.randint(1, 8))).decode("utf-8", "ignore")
         elif kind < 6:
             yield _random_text(draw)
         elif kind == 6:
@@ -61,19 +61,19 @@ def strings(tokenizer: Tokenizer, n: int, seed: int = 0) -> Iterator[str]:
             like = draw.choice(likes).replace("{", "{{").replace("}", "}}").replace("{{}}", "")
             yield draw.choice(CONTEXTS).replace("{0}", "{}").replace("{}", like) + _random_text(draw)
         else:
-            at = draw.randrange(max(1, len(real_text) - 300))
-            text = real_text[at : at + draw.randint(1, 300)]
+            at = draw.randrange(max(1, len(real_text) - 160))
+            text = real_text[at : at + draw.randint(1, 160)]
             yield unicodedata.normalize("NFD", text) if kind == 9 and i % 20 == 9 else text
 
 
 def _random_text(draw: random.Random) -> str:
     parts = []
-    for _ in range(draw.randint(1, 6)):
+    for _ in range(draw.randint(1, 4)):
         low, high = draw.choice(SCRIPTS)
         if draw.random() < 0.2:
             parts.append(draw.choice(SPACES) * draw.randint(1, 4))
             continue
-        points = [draw.randint(low, high) for _ in range(draw.randint(1, 12))]
+        points = [draw.randint(low, high) for _ in range(draw.randint(1, 8))]
         parts.append("".join(chr(point) for point in points if not 0xD800 <= point < 0xE000))
     return "".join(parts)
 

@@ -19,6 +19,17 @@ TEKKEN = (
     r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*"
     r"|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
+_UPPER, _LOWER = (rf"[{letters}\p{{Lm}}\p{{Lo}}\p{{M}}&&[^\p{{Han}}]]" for letters in (r"\p{Lu}\p{Lt}", r"\p{Ll}"))
+_ENDINGS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+KIMI = (
+    rf"[\p{{Han}}]+|[^\r\n\p{{L}}\p{{N}}]?{_UPPER}*{_LOWER}+{_ENDINGS}|[^\r\n\p{{L}}\p{{N}}]?{_UPPER}+{_LOWER}*{_ENDINGS}"
+    r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+POSSESSIVE = (
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]"
+    r"|\s+(?!\S)|\s"
+)
+"""tiktoken's cl100k_base as it is written there, which tokenizers reads in another way."""
 FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
 
 
@@ -128,6 +139,22 @@ FAMILIES: dict[str, dict[str, Any]] = {
         "pre_tokenizer": _sequence(*map(_split, NAMED["deepseek-v3"]), _byte_level()),
         "post_processor": _step("Sequence", processors=[_byte_level(True, False, True), _template(("<s>",))]),
     },
+    "deepseek-coder": {
+        "normalizer": _step("Sequence", normalizers=[]),
+        "pre_tokenizer": _sequence(
+            *map(_split, (r"[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", "[一-龥ࠀ-一가-\ud7ff]+")),
+            _step("Digits", individual_digits=True),
+            _byte_level(),
+        ),
+        "post_processor": _byte_level(True, False, True),
+    },
+    "viking": {
+        "normalizer": _step("NFC"),
+        "pre_tokenizer": _sequence(_split(BLOOM), _step("Digits", individual_digits=True), _byte_level()),
+        "post_processor": _byte_level(True, False, True),
+    },
+    "kimi": {"pre_tokenizer": _sequence(_split(KIMI), _byte_level()), "post_processor": _byte_level(True, False, True)},
+    "possessive": {"pre_tokenizer": _sequence(_split(POSSESSIVE), _byte_level())},
     "claude": {"normalizer": _step("NFKC"), "pre_tokenizer": _byte_level(regex=True)},
     "lower-case": {
         "normalizer": _step("Sequence", normalizers=[_step("NFD"), _step("Lowercase"), _step("NFC")]),

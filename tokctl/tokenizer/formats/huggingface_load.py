@@ -23,6 +23,7 @@ from tokctl.tokenizer.formats.huggingface_parts import flatten, kind_of, unsuppo
 from tokctl.tokenizer.formats.huggingface_pre_tokenizer import read_pre_tokenizer
 from tokctl.tokenizer.formats.json_reader import Reader, read_file, read_json
 from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
+from tokctl.tokenizer.pre_tokenizers.split_by import SplitBy
 from tokctl.tokenizer.template import Piece, Template
 from tokctl.tokenizer.tokenizer import Tokenizer
 
@@ -43,8 +44,8 @@ def load(path: Path, value: Any = None) -> Tokenizer:
         vocab = _vocab(model_json)  # first of all: what there is of a Unigram file to refuse is its model
         normalizers = read_normalizers(reader.value.get("normalizer"))
         pre_tokenizer, steps = read_pre_tokenizer(reader.value.get("pre_tokenizer"))
-        if pre_tokenizer.notice:
-            notices.append(pre_tokenizer.notice)
+        slow = [pre_tokenizer.notice, *(step.notice for step in steps if isinstance(step, SplitBy))]
+        notices += [notice for notice in slow if notice is not None]
         tokens = [Reader(value, path, f"$.added_tokens[{i}]") for i, value in enumerate(_list(reader, "added_tokens"))]
         added = [_added(token) for token in tokens]
         _refuse_model_options(model_json, vocab)

@@ -45,8 +45,12 @@ def read_pre_tokenizer(value: Any) -> tuple[PreTokenizer, tuple[Step, ...]]:
         except UsageError as error:  # a pattern that isn't one
             raise ArtifactError(f"{where}: {error.message}", hint=error.hint, code=error.code) from None
     n_kept = max((i + 1 for i, step in enumerate(steps) if _as_pattern(step) is None), default=0)
-    patterns = tuple(pattern for step in steps[n_kept:] if (pattern := _as_pattern(step)) is not None)
-    return PreTokenizer.from_patterns(patterns), tuple(steps[:n_kept])
+    patterns = [pattern for step in steps[n_kept:] if (pattern := _as_pattern(step)) is not None]
+    kept = steps[:n_kept]
+    while len(patterns) > 1 and PreTokenizer.from_patterns(tuple(patterns)).notice is not None:
+        # one automaton can't do them all: the first one makes pieces for the rest
+        kept.append(_isolated(patterns.pop(0)))
+    return PreTokenizer.from_patterns(tuple(patterns)), tuple(kept)
 
 
 def _steps(step: Any, where: str) -> list[Step]:

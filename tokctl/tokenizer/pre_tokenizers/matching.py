@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tokctl.errors import ArtifactError, UsageError
-from tokctl.kernels._boundary import bytes_view
+from tokctl.kernels._boundary import bytes_view, writable_view
 from tokctl.tokenizer import unicode_tables
 from tokctl.tokenizer.aligned import AlignedPieces
 from tokctl.tokenizer.pre_tokenizers.alphabet import partition
@@ -25,6 +25,9 @@ from tokctl.tokenizer.pre_tokenizers.parse import parse
 from tokctl.tokenizer.pre_tokenizers.program import Unsupported, assemble
 from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
 from tokctl.tokenizer.pre_tokenizers.syntax import Chars, Node, Repeat
+
+_SLICE_BYTES = 1 << 22
+_WORDS = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -83,28 +86,49 @@ class Pattern:
             )
         return Pattern(value["text"], value["literal"], value["unicode_version"])
 
-    def stretches(self, texts: AlignedPieces) -> Stretches:
-        """The text pieces cut at the matches."""
-        data = bytes_view(texts.data)
-        rows: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
-        for owner in np.flatnonzero(texts.is_text & (texts.pieces.starts < texts.pieces.stops)).tolist():
-            low, high = int(texts.pieces.starts[owner]), int(texts.pieces.stops[owner])
-            starts, stops, is_match = self._cut(data[low:high])
-            rows.append((np.full(len(starts), owner, np.int64), starts + low, stops + low, is_match))
-        if not rows:
-            empty = np.empty(0, np.int64)
-            return Stretches(empty, empty, empty, np.empty(0, np.bool_))
-        return Stretches(*(np.concatenate([row[k] for row in rows]) for k in range(4)))
+    def notice(self, *, labelled: bool) -> str | None:
+        """Why cutting takes the slower way, for a user; None where it doesn't. ``labelled``: see ``stretches``."""
+        if labelled and not self.matches_everything and _run_of(self) is None:
+            return (
+                f"the pattern {self.text!r} is run by a backtracking engine, which is much slower: it has to tell matches "
+                "from what lies between them"
+            )
+        return self._words.notice
 
-    def _cut(self, data: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    @property
+    def _words(self) -> PreTokenizer:
+        return PreTokenizer.from_patterns((self.regex,), self.unicode_version)
+
+    def stretches(self, texts: AlignedPieces, *, labelled: bool = True) -> Stretches:
+        """The text pieces cut at the matches. Without ``labelled`` nobody asks for ``is_match``, which says nothing."""
+        data = bytes_view(texts.data)
+        if self.notice(labelled=labelled) is not None:
+            return _backtrack_pieces(self, data, texts)
+        owners, stops = _split_pieces(self._words, data, texts)
+        is_first = np.diff(owners, prepend=-1) != 0
+        starts = np.where(is_first, texts.pieces.starts[owners], np.roll(stops, 1))
+        is_match = np.ones(len(starts), np.bool_)
         run = _run_of(self)
-        if run is None and not self.matches_everything:
-            return _backtrack(self, data)
-        stops = PreTokenizer.from_patterns((self.regex,), self.unicode_version).split(data)
-        starts = np.concatenate([[0], stops[:-1]]).astype(np.int64)
-        if run is None:
-            return starts, stops, np.ones(len(starts), np.bool_)
-        return starts, stops, run.contains(_first_points(data, starts))
+        if labelled and run is not None and not self.matches_everything:
+            is_match = run.contains(_first_points(data, starts))
+        return Stretches(owners, starts, stops, is_match)
+
+
+def _split_pieces(words: PreTokenizer, data: np.ndarray, texts: AlignedPieces) -> tuple[np.ndarray, np.ndarray]:
+    """``(owners, stops)`` int64[n] of the words of all text pieces; ``words`` has an automaton."""
+    from tokctl.kernels.piece_words import PIECE, POSITION, split_pieces
+
+    pieces = texts.pieces
+    starts, stops, tokens = (writable_view(a) for a in (pieces.starts, pieces.stops, pieces.tokens))
+    cursor = np.zeros(2, np.int64)
+    cursor[POSITION] = starts[0] if len(starts) else 0
+    buffer = np.empty((2, min(_WORDS, max(int((stops - starts).sum()), 1))), np.int64)
+    parts = [np.empty((2, 0), np.int64)]
+    while cursor[PIECE] < len(starts):
+        n = split_pieces(words.automaton, data, starts, stops, tokens, cursor, buffer[0], buffer[1], _SLICE_BYTES)
+        parts.append(buffer[:, :n].copy())
+    owners, ends = np.concatenate(parts, axis=1)
+    return owners, ends
 
 
 def _first_points(data: np.ndarray, starts: np.ndarray) -> np.ndarray:
@@ -166,16 +190,17 @@ def _compiled(pattern: Pattern) -> Any:
     return Backtracker((_parsed(pattern),))
 
 
-def _backtrack(pattern: Pattern, data: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    places = _compiled(pattern).matches(data.tobytes())
-    bounds: list[tuple[int, int, bool]] = []
-    done = 0
-    for start, stop in places:
-        if done < start:
-            bounds.append((done, start, False))
-        bounds.append((start, stop, True))
-        done = stop
-    if done < len(data):
-        bounds.append((done, len(data), False))
-    starts, stops = (np.array([bound[k] for bound in bounds], np.int64) for k in range(2))
-    return starts, stops, np.array([bound[2] for bound in bounds], np.bool_)
+def _backtrack_pieces(pattern: Pattern, data: np.ndarray, texts: AlignedPieces) -> Stretches:
+    rows: list[tuple[int, int, int, bool]] = []
+    for owner in np.flatnonzero(texts.is_text & (texts.pieces.starts < texts.pieces.stops)).tolist():
+        low, high = int(texts.pieces.starts[owner]), int(texts.pieces.stops[owner])
+        done = low
+        for start, stop in _compiled(pattern).matches(data[low:high].tobytes()):
+            if done < low + start:
+                rows.append((owner, done, low + start, False))
+            rows.append((owner, low + start, low + stop, True))
+            done = low + stop
+        if done < high:
+            rows.append((owner, done, high, False))
+    owners, starts, stops = (np.array([row[k] for row in rows], np.int64) for k in range(3))
+    return Stretches(owners, starts, stops, np.array([row[3] for row in rows], np.bool_))

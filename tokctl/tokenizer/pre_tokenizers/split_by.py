@@ -46,9 +46,14 @@ class SplitBy:
         """The inverse of ``to_json``."""
         return cls(Pattern.from_json(value["pattern"]), value["behavior"], bool(value["invert"]))
 
+    @property
+    def notice(self) -> str | None:
+        """Why it is slow, for a user; None where it isn't."""
+        return self.pattern.notice(labelled=self.behavior != "isolated")
+
     def apply(self, texts: AlignedPieces) -> AlignedPieces:
         """See ``Step``."""
-        found = self.pattern.stretches(texts)
+        found = self.pattern.stretches(texts, labelled=self.behavior != "isolated")
         if self.invert:
             found = replace(found, is_match=~found.is_match)
         owners, starts, stops = self._pieces(found)
