@@ -17,26 +17,53 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 
+# Of the larger texts, the tools that come near: the others take minutes, and no other share of the time than of 20 MB.
+_FITTERS = [
+    *("--fitter", "tokctl", "--fitter", "tokctl-file", "--fitter", "gigabpe", "--fitter", "gigatoken"),
+    *("--fitter", "ffbpe", "--fitter", "rustbpe", "--fitter", "tokctl-raw"),
+]
+_ENCODERS = [
+    *("--tool", "tokctl", "--tool", "gigatoken", "--tool", "gigatoken-arrow", "--tool", "gigatoken-file"),
+    *("--tool", "snaptokens", "--tool", "fastokens", "--tool", "tiktoken"),
+]
+
 # Script -> options of each full run; options of the quick one. A script whose quick options are None has no quick form.
 FULL: dict[str, list[list[str]]] = {
-    "bench_count": [["--corpus", "en100"], ["--corpus", "mixed100"]],
     "bench_fit_bpe": [
-        ["--corpus", "en100", "--vocab-size", "32000"],
-        ["--corpus", "mixed20", "--vocab-size", "32000"],
-        ["--corpus", "mixed20", "--vocab-size", "32000", "--pattern", "cl100k"],
+        ["--corpus", "en20"],
+        ["--corpus", "en20", "--vocab-size", "64000"],
+        ["--corpus", "en100"],
+        ["--corpus", "en100", "--vocab-size", "64000", *_FITTERS],
+        ["--corpus", "mixed20"],
+        ["--corpus", "mixed100", *_FITTERS],
+        ["--corpus", "mixed100", "--threads", "2", *_FITTERS],
+        ["--corpus", "en100", "--threads", "2", *_FITTERS],
+        ["--corpus", "en20", "--pattern", "cl100k"],
+        ["--corpus", "mixed20", "--pattern", "cl100k"],
+        ["--corpus", "en100", "--pattern", "cl100k", *_FITTERS],
+        ["--corpus", "en20", "--pattern", "o200k"],
+        ["--corpus", "mixed20", "--pattern", "o200k"],
     ],
-    "bench_encode": [["--corpus", "en20"], ["--corpus", "mixed20"]],
+    "bench_count": [["--corpus", "en100"], ["--corpus", "mixed100", "--only", "beside"]],
+    "bench_encode": [
+        ["--corpus", "en20"],
+        ["--corpus", "mixed20"],
+        ["--corpus", "en20", "--vocabulary", "o200k_base"],
+        ["--corpus", "en20", "--vocabulary", "r50k_base"],
+        ["--corpus", "en100", *_ENCODERS],
+        ["--corpus", "en20", "--threads", "2", *_ENCODERS],
+    ],
+    "bench_worst_cases": [[]],
+    "bench_startup": [[]],
+    "bench_scaling": [[]],
+    "bench_long_line": [[]],
     "bench_minhash": [[]],
     "bench_extract": [[]],
     "bench_pipeline": [[]],
 }
 QUICK: dict[str, list[str] | None] = {
-    "bench_count": ["--corpus", "en20", "--repeats", "1", "--first", "2"],
-    "bench_fit_bpe": [
-        *("--corpus", "en20", "--vocab-size", "2000", "--repeats", "1"),
-        *("--fitter", "tokctl", "--fitter", "tokenizers"),
-    ],
-    "bench_encode": ["--corpus", "en20", "--bytes", "1000000", "--repeats", "1"],
+    **dict.fromkeys(FULL, ["--quick"]),
+    "bench_long_line": ["--size", "5000000"],
     "bench_minhash": ["--pages", "300", "--repeats", "1"],
     "bench_extract": ["--pages", "50", "--repeats", "1"],
     "bench_pipeline": None,
