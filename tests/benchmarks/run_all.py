@@ -62,7 +62,7 @@ FULL: dict[str, list[list[str]]] = {
     "bench_pipeline": [[]],
 }
 QUICK: dict[str, list[str] | None] = {
-    **dict.fromkeys(FULL, ["--quick"]),
+    **{name: ["--quick"] for name in FULL},
     "bench_long_line": ["--size", "5000000"],
     "bench_minhash": ["--pages", "300", "--repeats", "1"],
     "bench_extract": ["--pages", "50", "--repeats", "1"],
