@@ -60,7 +60,7 @@ def test_counts_beyond_32_and_40_bits():
 def test_too_large_a_vocabulary_is_explained_with_its_arithmetic():
     with pytest.raises(tokctl.DataError) as caught:
         tokctl.fit("bpe", {b"aaaa": 1}, vocab_size=1000, min_frequency=1)
-    assert "0 specials + 256 base tokens + 744 merges = 1,000" in caught.value.message
+    assert "0 specials + 256 bytes + 744 merges = 1,000" in caught.value.message
     short = tokctl.fit("bpe", {b"aaaa": 1}, vocab_size=1000, min_frequency=1, on_short="warn")
     assert short.vocab_size == 258
 

@@ -174,7 +174,7 @@ def _too_large() -> Iterator[Check]:
         except DataError as error:
             said = str(error)
         # the arithmetic: specials + bytes + merges = size
-        named = all(part in said for part in ("0 specials", "256 base tokens", "44 merges", "300"))
+        named = all(part in said for part in ("0 specials", "256 bytes", "44 merges", "300"))
         yield _equal(f"aaaa, 300 tokens, min frequency {min_frequency}: the error's arithmetic", named, True)
         short = tokctl.fit("bpe", {b"aaaa": 1}, vocab_size=300, on_short="warn", **options)
         yield _equal(f"aaaa, 300 tokens, min frequency {min_frequency}: warn", short.vocab_size, achievable)

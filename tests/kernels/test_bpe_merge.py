@@ -89,6 +89,8 @@ alphabet = [bytes([byte]) for byte in range(256)]
 for ties in TIES:
     for arrays in ((data, offsets, counts), frozen, (data[20:], offsets[:-2].astype(np.int32), counts[::-1][2:])):
         fit_bpe(*arrays, n_merges=50000, alphabet=alphabet, ties=ties, max_token_bytes=6)
+for rows in ((data, offsets), (frozen[0].astype(np.int32), frozen[1])):
+    fit_bpe(*frozen, n_merges=50, alphabet=alphabet, segments=rows, passed_over=[(1, 2)])
 seen = 0
 for module in (bpe_merge, bpe_recount, bpe_words, pair_heap, pair_table):
     for name, kernel in vars(module).items():

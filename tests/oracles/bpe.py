@@ -40,23 +40,31 @@ def replace(symbols: list[int], pair: tuple[int, int], new: int) -> list[int]:
 
 
 def fit(
-    words: Sequence[tuple[bytes, int]],
+    words: Sequence[tuple[bytes | Sequence[int], int]],
     n_merges: int,
     *,
     alphabet: Sequence[bytes] = tuple(bytes([b]) for b in range(256)),
     ties: str = "ascending",
     min_frequency: int = 2,
     max_token_bytes: int | None = None,
+    passed_over: Sequence[tuple[int, int]] = (),
 ) -> Fit:
+    """``words`` are bytes of an alphabet of single bytes, or rows of numbers of the alphabet's strings."""
     strings = list(alphabet)
     ids = {string: number for number, string in enumerate(alphabet)}
-    texts = [([ids[bytes([byte])] for byte in word], count) for word, count in words if count > 0]
+    texts = [
+        ([ids[bytes([byte])] for byte in word] if isinstance(word, bytes) else list(word), count)
+        for word, count in words
+        if count > 0
+    ]
     done = Fit([], [], [], [sum(len(symbols) * count for symbols, count in texts)], "reached", 0)
 
     while True:
         counts: dict[tuple[int, int], int] = {}  # in the order in which the pairs are met in the text
         for symbols, count in texts:
             for pair in pairwise(symbols):
+                if pair in passed_over:
+                    continue
                 if max_token_bytes is None or len(strings[pair[0]] + strings[pair[1]]) <= max_token_bytes:
                     counts[pair] = counts.get(pair, 0) + count
         best = max(counts.values(), default=0)
@@ -77,6 +85,9 @@ def fit(
         elif ties == "sentencepiece":
             joined = {pair: strings[pair[0]] + strings[pair[1]] for pair in tied}
             pair = min(tied, key=lambda pair: (n_code_points(joined[pair]), joined[pair], pair))
+        elif ties == "subword-nmt":
+            largest = max((strings[left], strings[right]) for left, right in tied)
+            pair = min(pair for pair in tied if (strings[pair[0]], strings[pair[1]]) == largest)
         else:
             raise ValueError(ties)
 

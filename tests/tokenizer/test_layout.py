@@ -6,7 +6,7 @@ from tokenizer.samples import TEXT, small
 
 from tokctl.errors import UsageError
 from tokctl.tokenizer.byte_order import byte_alphabet
-from tokctl.tokenizer.layout import LAYOUTS, assemble, from_merges, plan
+from tokctl.tokenizer.layout import LAYOUTS, Arithmetic, assemble, from_merges
 from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
 from tokctl.tokenizer.tokenizer import Tokenizer
 
@@ -37,8 +37,8 @@ def test_the_sizes_add_up_and_ids_are_dense(layout):
     tokenizer, sizes = assemble(
         base, merges, specials=("<s>", "<e>"), special_layout=layout, pre_tokenizer=WHOLE, bos="<s>"
     )
-    assert sizes.to_json() == {"specials": 2, "alphabet": 256, "merges": 2, "vocab_size": 260}
-    assert str(sizes) == "2 specials + 256 base tokens + 2 merges = 260"
+    assert sizes.to_json() == {"specials": 2, "bytes": 256, "alphabet": 0, "merges": 2, "vocab_size": 260}
+    assert str(sizes) == "2 specials + 256 bytes + 2 merges = 260"
     assert tokenizer.vocab_size == 260
     assert tokenizer.unused_ids == []
     first = {"first": 0, "after-bytes": 256, "last": 258}[layout]
@@ -68,10 +68,13 @@ def test_layouts_differ_in_numbers_only():
 
 
 def test_the_plan_says_what_fits():
-    assert plan(300, n_alphabet=256, n_specials=3).n_merges == 41
-    assert plan(259, n_alphabet=256, n_specials=3).n_merges == 0
-    with pytest.raises(UsageError, match="5 can't hold 1 specials \\+ 256 base tokens") as caught:
-        plan(5, n_alphabet=256, n_specials=1)
+    assert Arithmetic(3, n_bytes=256).for_size(300).n_merges == 41
+    assert Arithmetic(3, n_bytes=256).for_size(259).n_merges == 0
+    assert str(Arithmetic(3, n_alphabet=40, n_inherited=7).for_size(51)) == (
+        "7 of the base + 3 specials + 40 characters + 1 merges = 51"
+    )
+    with pytest.raises(UsageError, match="5 can't hold 1 specials \\+ 256 bytes") as caught:
+        Arithmetic(1, n_bytes=256).for_size(5)
     assert "257" in caught.value.hint
 
 

@@ -210,7 +210,7 @@ def test_a_merge_that_would_make_a_control_token_is_not_made():
     assert tokenizer.encode("abab") == [256, 256]
     assert tokenizer.encode("abab", allowed_special="all") == [257]
     assert tokenizer.decode([257]) == "abab"
-    with pytest.raises(ArtifactError, match="byte of the alphabet"):
+    with pytest.raises(ArtifactError, match="base token of the alphabet"):
         Tokenizer(small("none").pre_tokenizer, model, (AddedToken(97, "a"),))
 
 

@@ -100,9 +100,12 @@ def _load(path: str, summary: str, target: str) -> Any:
     loaded = getattr(importlib.import_module(module), attribute)
     if callable(loaded):
         return build_command(path.rpartition(" ")[2], loaded, summary)
-    from tokctl.cli.stage_command import stage_function
+    from tokctl.cli.stage_command import spell_out_bare, stage_function
 
-    return build_command(path.rpartition(" ")[2], stage_function(loaded), loaded.description)
+    command = build_command(path.rpartition(" ")[2], stage_function(loaded), loaded.description)
+    parse = command.parse_args
+    command.parse_args = lambda ctx, args: parse(ctx, spell_out_bare(loaded, args))
+    return command
 
 
 def build_command(name: str, function: Callable[..., Any], text: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -46,6 +47,25 @@ def stage_function(stage: Stage, run: Runner | None = None) -> Callable[..., Any
     examples = "".join(f"\n\n\b\n  {line}" for line in stage.examples)
     command.__doc__ = stage.description + (f"\n\nExamples:{examples}" if examples else "")
     return command
+
+
+def spell_out_bare(stage: Stage, arguments: Sequence[str]) -> list[str]:
+    """A command line in which each option that may stand alone has its value."""
+    bare = {}
+    for name, field in stage.parameters.model_fields.items():
+        extra: Any = field.json_schema_extra or {}
+        if "bare" in extra:
+            bare[extra.get("option") or "--" + name.replace("_", "-")] = (extra["bare"], re.compile(extra["values"]))
+    spelled: list[str] = []
+    for i, argument in enumerate(arguments):
+        spelled.append(argument)
+        if argument == "--":
+            return [*spelled, *arguments[i + 1 :]]
+        if argument in bare:
+            value, values = bare[argument]
+            if i + 1 == len(arguments) or not values.fullmatch(arguments[i + 1]):
+                spelled.append(value)
+    return spelled
 
 
 def shared_parameters() -> list[inspect.Parameter]:

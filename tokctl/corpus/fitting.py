@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,15 @@ import numpy as np
 from tokctl.artifacts.manifest import read_manifest
 from tokctl.corpus.word_counts import WordCounts
 from tokctl.errors import DataError, UsageError
-from tokctl.tokenizer.byte_order import byte_alphabet
 from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
 from tokctl.tokenizer.tokenizer import Tokenizer
+from tokctl.tokenizer.trainers.bpe_start import (
+    MAX_DROPPED,
+    CharacterOptions,
+    StartOptions,
+    base_pre_tokenizer,
+    begin,
+)
 
 MODELS = ("bpe",)
 Words = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -26,8 +33,16 @@ def fit(
     *,
     vocab_size: int | Sequence[int],
     pattern: str | None = None,
-    byte_order: str = "gpt2",
+    byte_order: str | None = None,
     alphabet: Sequence[bytes] | None = None,
+    unit: str = "byte",
+    end_of_word: str = "</w>",
+    end_of_word_as: str = "suffix",
+    unk: str | None = None,
+    limit_alphabet: int | None = None,
+    character_coverage: Decimal | float | str | None = None,
+    max_dropped: Decimal | float | str = MAX_DROPPED,
+    extend: Tokenizer | str | Path | None = None,
     specials: Sequence[str] = (),
     special_layout: str = "first",
     bos: str | None = None,
@@ -36,15 +51,27 @@ def fit(
     min_frequency: int = 2,
     max_token_bytes: int | None = None,
     on_short: str = "error",
-    **more: Any,
+    replay: int | str | None = None,
+    on_step: Callable[[int, int], None] | None = None,
+    on_warning: Callable[[str], None] = lambda message: None,
 ) -> Tokenizer | dict[int, Tokenizer]:
     """Fit ``model`` ("bpe") to word counts; several sizes come from one fit, as a dict by size.
 
     ``counts``: a WordCounts, a mapping of words (bytes or str) to counts, or the path of a ``count`` output or of its
     Parquet file. ``pattern`` is the split pattern of the tokenizer (default: what the counts were made with, else gpt2).
     ``alphabet`` replaces the 256 bytes in ``byte_order`` by base tokens of one byte each, in id order.
-    ``ties="first-seen"`` needs a mapping, in the order of first occurrence. The other parameters, the sizes' arithmetic
-    and the errors are those of :func:`tokctl.tokenizer.trainers.bpe_sizes.fit_sizes`; ``more`` is passed on to it.
+    ``ties="first-seen"`` needs a mapping, in the order of first occurrence.
+
+    ``unit="character"``: the base tokens are the characters of the words, with ``end_of_word`` (empty: nothing) at the end
+    of each as a ``suffix`` of its last character or a ``symbol`` of its own; the pattern is ``whitespace`` unless given.
+    ``limit_alphabet`` and ``character_coverage`` leave out rare characters, at most ``max_dropped`` of all occurrences;
+    a character outside the alphabet becomes ``unk``, one of the specials, or is an error when a text holds it.
+
+    ``extend``: a tokenizer, or the path of one, whose ids and merges the new ones come behind; its pattern stays.
+
+    ``replay`` counts chosen merges again (a number, ``all`` or ``auto``); CheckFailed where one of them differs. The other
+    parameters, the sizes' arithmetic and the errors are those of
+    :func:`tokctl.tokenizer.trainers.bpe_sizes.fit_sizes`.
     """
     from tokctl.tokenizer.trainers.bpe_sizes import fit_sizes
 
@@ -58,27 +85,48 @@ def fit(
             hint="pass a mapping in the order of first occurrence",
             code="first-seen-needs-text",
         )
-    (data, offsets, weights), counted_with = _words(counts)
+    words, counted_with = _words(counts)
     one_size = not isinstance(vocab_size, Iterable)
     sizes = [_whole(size, "vocab_size") for size in (vocab_size if isinstance(vocab_size, Iterable) else (vocab_size,))]
+    if extend is not None and not isinstance(extend, Tokenizer):
+        from tokctl.tokenizer.formats import load
+
+        extend = load(extend)
+    characters = CharacterOptions(
+        end_of_word, end_of_word_as, unk, limit_alphabet, _share(character_coverage), _share(max_dropped) or Decimal(0)
+    )
+    options = StartOptions(
+        unit,
+        byte_order,
+        None if alphabet is None else tuple(alphabet),
+        characters if unit == "character" else None,
+        extend,
+        tuple(specials),
+        special_layout,
+        bos,
+        eos,
+    )
+    start = begin(words, _pre_tokenizer(pattern, counted_with, options), options, min(sizes, default=1))
     fitted = fit_sizes(
-        data,
-        offsets,
-        weights,
+        start,
         vocab_sizes=sizes,
-        alphabet=byte_alphabet(byte_order) if alphabet is None else tuple(alphabet),
-        pre_tokenizer=_pre_tokenizer(pattern, counted_with),
-        specials=specials,
         special_layout=special_layout,
-        bos=bos,
-        eos=eos,
         ties=ties,
         min_frequency=min_frequency,
         max_token_bytes=max_token_bytes,
         on_short=on_short,
-        **more,
+        replay_merges=replay,
+        on_step=on_step,
+        on_warning=on_warning,
     )
     return fitted.tokenizers[sizes[0]] if one_size else fitted.tokenizers
+
+
+def _share(value: Decimal | float | str | None) -> Decimal | None:
+    try:
+        return None if value is None else Decimal(str(value))
+    except InvalidOperation:
+        raise UsageError(f"{value!r} is no share", hint="a number from 0 to 1", code="bad-share") from None
 
 
 def _whole(value: Any, name: str) -> int:
@@ -119,9 +167,12 @@ def _mapped(counts: Mapping[Any, int]) -> Words:
     return data, offsets, np.fromiter(counts.values(), np.int64, len(words))
 
 
-def _pre_tokenizer(pattern: str | None, counted_with: PreTokenizer | None) -> PreTokenizer:
+def _pre_tokenizer(pattern: str | None, counted_with: PreTokenizer | None, options: StartOptions) -> PreTokenizer:
+    """The pattern asked for, the words' own, the base's, or the default; UsageError where two of them differ."""
+    if options.extend is not None:
+        return base_pre_tokenizer(options.extend, pattern, counted_with)
     if pattern is None:
-        return counted_with or PreTokenizer.from_pattern("gpt2")
+        return counted_with or PreTokenizer.from_pattern(options.default_pattern)
     wanted = PreTokenizer.from_pattern(pattern)
     if counted_with is not None and wanted != counted_with:
         raise UsageError(

@@ -19,14 +19,14 @@ from tokctl.kernels import pair_heap
 from tokctl.kernels._jit import jit
 from tokctl.kernels.bpe_words import INSIDE, SYMBOL, WORD
 from tokctl.kernels.pair_heap import Spelling
-from tokctl.kernels.pair_table import COUNT, EMPTY, KEY, LENGTH, START, pair_key, put, slot_of
+from tokctl.kernels.pair_table import COUNT, EMPTY, KEY, LENGTH, START, is_listed, pair_key, put, slot_of
 
 # Slots of FitState.control.
 N_MERGES, N_OCCURRENCES, N_ROWS, HEAP_SIZE, THRESHOLD, ROOM_NEEDED, BEST_COUNT = range(7)
 # Slots of FitState.limits.
 N_BASE, MIN_FREQUENCY, MAX_TOKEN_BYTES, TIES = range(4)
 # Tie-breaks among the pairs with the highest count.
-ASCENDING, DESCENDING, FIRST_SEEN, SENTENCEPIECE = range(4)
+ASCENDING, DESCENDING, FIRST_SEEN, SENTENCEPIECE, SUBWORD_NMT = range(5)
 # What a call of merge_steps ended with.
 MORE, ENOUGH, NO_PAIR, NO_ROOM = range(4)
 # Columns of FitState.gathered.
@@ -55,6 +55,7 @@ class FitState(NamedTuple):
     n_tokens: np.ndarray  # int64[n_merges + 1]: weighted tokens before the first merge and after each
     control: np.ndarray  # int64[7]
     limits: np.ndarray  # int64[4]
+    passed_over: np.ndarray  # int64[k]: keys of pairs that are never merged, ascending
 
 
 @jit(inner=True)
@@ -73,6 +74,8 @@ def _tie_number(state, slot):
         return key
     if ties == DESCENDING:
         return -key
+    if ties == SUBWORD_NMT:
+        return np.int64(0)
     if ties == SENTENCEPIECE:
         return state.n_chars[left] + state.n_chars[right]
     # First seen: a window's place in the text is where its left token starts. The pair has a live window (count > 0).
@@ -206,6 +209,8 @@ def _gather(state, left, right, new, start, n_replaced):
 def _reserve(state, key, weight, n_windows, token_bytes):
     """Open a slice for a new pair if it may be merged one day; returns the slice's end, or -1."""
     if weight < state.limits[MIN_FREQUENCY] or token_bytes > state.limits[MAX_TOKEN_BYTES]:
+        return np.int64(-1)
+    if is_listed(state.passed_over, key):
         return np.int64(-1)
     first = state.control[N_OCCURRENCES]
     put(state.table, key, weight, first, n_windows)

@@ -8,15 +8,16 @@ import numpy as np
 
 from tokctl.kernels._jit import jit
 from tokctl.kernels.bpe_words import SYMBOL, WORD
-from tokctl.kernels.pair_table import COUNT, EMPTY, KEY, pair_hash, pair_key, slot_of
+from tokctl.kernels.pair_table import COUNT, EMPTY, KEY, is_listed, pair_hash, pair_key, slot_of
 
 
 @jit
-def recount(pool, counts, lengths, first, last, max_token_bytes, part, n_parts, table):
+def recount(pool, counts, lengths, first, last, max_token_bytes, passed_over, part, n_parts, table):
     """Add the windows of one hash part of the pairs to ``table``, from the token at ``first`` to the one before ``last``.
 
     Returns (the position to go on from, the largest count that a pair reached). ``part`` of ``n_parts`` (a power of two)
-    selects pairs by hash, so that a table of any size serves any number of pairs, one part after the other.
+    selects pairs by hash, so that a table of any size serves any number of pairs, one part after the other. The pairs
+    ``passed_over`` (int64[], ascending keys) are left out.
     """
     best = 0
     position = first
@@ -30,7 +31,7 @@ def recount(pool, counts, lengths, first, last, max_token_bytes, part, n_parts, 
         if right >= 0 and length + lengths[right] <= max_token_bytes:
             key = pair_key(left, right)
             # The table's slot comes from the low bits, the part from higher ones.
-            if (pair_hash(key) >> 40) & (n_parts - 1) == part:
+            if (pair_hash(key) >> 40) & (n_parts - 1) == part and not is_listed(passed_over, key):
                 slot = slot_of(table, key)
                 if table[slot, KEY] == EMPTY:
                     table[slot, KEY] = key

@@ -26,7 +26,7 @@ NO_KEY = np.int64(-1)
 _LOW = np.uint64(0xFFFFFFFF)
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def _merge_short(symbols, start, n, merge_table, shift, values):
     """Merge ``symbols[start : start + n]`` in place and return their new number; quadratic with a small factor."""
     for i in range(n - 1):
@@ -52,7 +52,7 @@ def _merge_short(symbols, start, n, merge_table, shift, values):
     return n
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def _push(heap, size, item):
     """Add ``item`` to a heap of ``size`` entries, smallest first, and return the new size."""
     at = size
@@ -63,7 +63,7 @@ def _push(heap, size, item):
     return size + 1
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def _merge_long(symbols, start, n, merge_table, shift, space):
     """The same with a heap: n log n."""
     size = np.int64(0)
@@ -88,9 +88,9 @@ def _merge_long(symbols, start, n, merge_table, shift, space):
     return n
 
 
-@jit
+@jit(borrows=True)
 def merge_words(symbols, offsets, n_symbols, first, last, merge_table, space):
-    """Merge words ``first`` to ``last - 1`` with the pairs of ``merge_table``, lowest rank first, leftmost of several.
+    """Merge words ``first`` to ``last - 1`` with the pairs of a ``MergeTable``, lowest rank first, leftmost of several.
 
     ``symbols int32[]``, ``offsets int64[n_words + 1]``, ``n_symbols int64[n_words]``; ``space`` has room for the longest
     word and for ``SHORT_WORD`` symbols.
@@ -106,7 +106,7 @@ def merge_words(symbols, offsets, n_symbols, first, last, merge_table, space):
             n_symbols[word] = _merge_long(symbols, offsets[word], n, merge_table, shift, space)
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def _slot_of(table, key):
     """The row that holds ``key``, or the empty row where it belongs."""
     mask = np.uint64(table.shape[0] - 1)
@@ -117,7 +117,7 @@ def _slot_of(table, key):
     return slot
 
 
-@jit
+@jit(borrows=True)
 def copy_pairs(source, target):
     """Copy every row of one table of pairs into another, which is empty and has room."""
     for row in range(source.shape[0]):
@@ -127,7 +127,7 @@ def copy_pairs(source, target):
                 target[slot, column] = source[row, column]
 
 
-@jit
+@jit(borrows=True)
 def count_pairs(symbols, offsets, n_symbols, counts, lengths, max_bytes, first, last, table, n_rows):
     """Add the windows of words ``first`` to ``last - 1`` to ``table``; returns (the word to go on from, rows in use).
 

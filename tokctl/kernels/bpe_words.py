@@ -34,6 +34,29 @@ def fill_pool(data, offsets, counts, base_ids, first, last, pool):
 
 
 @jit
+def fill_pool_with_symbols(symbols, offsets, counts, lengths, first, last, position, pool):
+    """Write words ``first`` .. ``last - 1``, given as rows of symbols, from pool ``position`` on; returns the next position.
+
+    ``lengths int64[]`` are the symbols' bytes, of which there is at least one.
+    """
+    for word in range(first, last):
+        for i in range(offsets[word], offsets[word + 1]):
+            symbol = symbols[i]
+            length = lengths[symbol]
+            for inside in range(position, position + length):
+                pool[inside, SYMBOL] = INSIDE if counts[word] > 0 else SEPARATOR
+                pool[inside, WORD] = word
+            if counts[word] > 0:
+                pool[position, SYMBOL] = symbol
+                pool[position + length - 1, SYMBOL] = symbol
+            position += length
+        pool[position, SYMBOL] = SEPARATOR
+        pool[position, WORD] = word
+        position += 1
+    return position
+
+
+@jit
 def count_windows(pool, counts, first, last, windows, weights):
     """Add the base pairs whose left symbol is at ``first .. last-1`` to two int64[n_base, n_base] tables.
 

@@ -1,8 +1,9 @@
 """Binary heap of candidate pairs: highest count first, then the smallest tie number, then (optionally) the merged string.
 
 ``heap`` is ``int64[capacity, 3]``. ``spelling`` decides among equal counts and equal tie numbers; it is a NamedTuple of
-arrays: with ``is_compared[0] != 0`` the strings that the pairs would make are compared bytewise. The last resort is the
-smaller pair, so the order is total.
+arrays: with ``is_compared[0] == MERGED`` the strings that the pairs would make are compared bytewise, the smaller first; with
+``PAIRWISE`` the left strings and then the right ones, the larger first. The last resort is the smaller pair, so the order
+is total.
 """
 
 from typing import NamedTuple
@@ -14,6 +15,7 @@ from tokctl.kernels._jit import jit
 COUNT = 0
 TIE = 1
 KEY = 2
+MERGED, PAIRWISE = 1, 2
 TOP = np.int64(0)  # typed, because a literal would compile a callee once more
 
 
@@ -53,13 +55,38 @@ def _spelled_before(spelling, key, other):
 
 
 @jit(inner=True)
+def _order_of(spelling, symbol, other):
+    """-1, 0 or 1: how the bytes of one symbol stand to another's; a prefix is smaller."""
+    if symbol == other:
+        return 0
+    n, n_other = spelling.length[symbol], spelling.length[other]
+    at, other_at = spelling.at[symbol], spelling.at[other]
+    for i in range(min(n, n_other)):
+        byte, other_byte = spelling.data[at + i], spelling.data[other_at + i]
+        if byte != other_byte:
+            return -1 if byte < other_byte else 1
+    return 0 if n == n_other else -1 if n < n_other else 1
+
+
+@jit(inner=True)
+def _larger_before(spelling, key, other):
+    """Whether ``key``'s two strings, left before right, are larger bytewise than ``other``'s; the smaller key if equal."""
+    order = _order_of(spelling, key >> np.int64(32), other >> np.int64(32))
+    if order == 0:
+        order = _order_of(spelling, key & np.int64(0xFFFFFFFF), other & np.int64(0xFFFFFFFF))
+    return key < other if order == 0 else order > 0
+
+
+@jit(inner=True)
 def _comes_first(heap, entry, count, tie, key, spelling):
     """Whether heap entry ``entry`` comes before (count, tie, key)."""
     if heap[entry, COUNT] != count:
         return heap[entry, COUNT] > count
     if heap[entry, TIE] != tie:
         return heap[entry, TIE] < tie
-    if spelling.is_compared[0] != 0:
+    if spelling.is_compared[0] == PAIRWISE:
+        return _larger_before(spelling, heap[entry, KEY], key)
+    if spelling.is_compared[0] == MERGED:
         return _spelled_before(spelling, heap[entry, KEY], key)
     return heap[entry, KEY] < key
 

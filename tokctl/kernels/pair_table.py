@@ -48,6 +48,19 @@ def put(table, key, count, start, length):
     table[slot, LENGTH] = length
 
 
+@jit(inner=True)
+def is_listed(keys, key):
+    """Whether ``key`` is among ``keys int64[k]``, which ascend."""
+    low, high = 0, keys.shape[0]
+    while low < high:
+        middle = (low + high) >> 1
+        if keys[middle] < key:
+            low = middle + 1
+        else:
+            high = middle
+    return low < keys.shape[0] and keys[low] == key
+
+
 @jit
 def copy_rows(source, target, min_count):
     """Copy the rows whose count is at least ``min_count`` from ``source`` to ``target``; returns how many."""

@@ -32,13 +32,18 @@ def param(
     affects_output: bool = True,
     option: str | None = None,
     metavar: str | None = None,
+    bare: str | None = None,
+    values: str | None = None,
     **constraints: Any,
 ) -> Any:
     """One parameter: its default, help text, bounds (pydantic's ``ge``, ``le`` ...), and whether it can change the output.
 
-    ``option`` overrides the option's spelling (default: ``--`` and the name with dashes).
+    ``option`` overrides the option's spelling (default: ``--`` and the name with dashes). ``bare`` is the value of an
+    option that stands alone on the command line: before anything that the regular expression ``values`` doesn't match.
     """
     extra: Any = {"affects_output": affects_output, "option": option, "metavar": metavar}
+    if bare is not None:
+        extra |= {"bare": bare, "values": values}
     return Field(default, description=help, json_schema_extra=extra, **constraints)
 
 

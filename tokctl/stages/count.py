@@ -143,7 +143,7 @@ def check(parameters: Any, inputs: Mapping[str, tuple[ResolvedInput, ...]]) -> N
                 hint="tokctl count --merge A B -o DIR",
                 code="input-choice",
             )
-        _check_alike(inputs["counts"])
+        check_alike(inputs["counts"])
     elif inputs["counts"]:
         raise UsageError("count reads --counts only with --merge", hint="add --merge", code="input-choice")
     elif not inputs["input"] and not inputs["weighted"]:
@@ -161,7 +161,10 @@ def check(parameters: Any, inputs: Mapping[str, tuple[ResolvedInput, ...]]) -> N
             )
 
 
-def _check_alike(counts: tuple[ResolvedInput, ...]) -> None:
+def check_alike(counts: tuple[ResolvedInput, ...]) -> None:
+    """Refuse counts that can't be added up: of another pre-tokenizer, or sliced otherwise."""
+    if not counts:
+        return
     first = counts[0]
     assert first.manifest is not None
     for other in counts[1:]:

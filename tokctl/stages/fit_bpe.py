@@ -1,23 +1,28 @@
-"""``tokctl fit bpe``: byte-level BPE from word counts or straight from text; one fit serves many sizes."""
+"""``tokctl fit bpe``: BPE from word counts or straight from text, over bytes, characters, or another tokenizer's tokens."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator
 
 from tokctl.errors import DataError, UsageError
-from tokctl.runtime.parameters import Quantity, param, parse_quantity
+from tokctl.runtime.parameters import ExactDecimal, Quantity, param, parse_quantity
 from tokctl.runtime.stage import Input, ResolvedInput, Stage
 from tokctl.runtime.stage_run import StageRun
-from tokctl.stages.count import count_documents, pattern_tables
+from tokctl.stages.count import WORDS, check_alike, count_documents, pattern_tables
 from tokctl.stages.documents import ReadingParameters, check_fit_role, documents_input, fit_role, rejects_of
+from tokctl.stages.tokenizer_files import TOKENIZER_STAGES, expand_tokenizer, load_tokenizer
 
 if TYPE_CHECKING:
     from tokctl.corpus.word_counts import WordCounts
     from tokctl.corpus.word_counts.first_seen import FirstSeenWords
     from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
+    from tokctl.tokenizer.trainers.bpe_start import StartOptions
 
 
 def _sizes(value: Any) -> Any:
@@ -28,6 +33,18 @@ def _sizes(value: Any) -> Any:
     if any(size < 1 for size in sizes):
         raise ValueError("a vocabulary has at least one token")
     return tuple(sizes)
+
+
+def _replay(value: Any) -> Any:
+    """``all``, ``auto`` or a number, which may be written as a size is; true is ``auto``, false nothing."""
+    if isinstance(value, bool):
+        return "auto" if value else None
+    if value in (None, "all", "auto"):
+        return value
+    number = parse_quantity(value)
+    if number < 1:
+        raise ValueError("the number of merges to replay is 1 or more, all, or auto")
+    return number
 
 
 # What fit_bpe takes for each byte of distinct words: positions, occurrence lists and pairs (measured: 24 to 33).
@@ -47,7 +64,24 @@ class FitBPEParameters(ReadingParameters):
         metavar="P",
     )
     byte_order: Literal["gpt2", "raw"] = param("gpt2", help="Ids of the 256 bytes: GPT-2's order or byte values.")
-    ties: Literal["ascending", "descending", "first-seen", "sentencepiece"] = param(
+    unit: Literal["byte", "character"] = param("byte", help="What base tokens are: bytes, or the corpus's characters.")
+    end_of_word: str = param(
+        "</w>", help="With --unit character: what marks a word's end; '' for nothing.", metavar="MARKER"
+    )
+    end_of_word_as: Literal["suffix", "symbol"] = param(
+        "suffix", help="The marker as part of the last character (subword-nmt), or a symbol behind it."
+    )
+    unk: str | None = param(
+        None, help="The special that a character outside the alphabet becomes (default: an error).", metavar="NAME"
+    )
+    limit_alphabet: Quantity | None = param(None, help="The most characters to keep, the commonest first.", ge=1)
+    character_coverage: ExactDecimal | None = param(
+        None, help="Keep the commonest characters that make up this share of the corpus.", ge=0, le=1, metavar="SHARE"
+    )
+    max_dropped: ExactDecimal = param(
+        Decimal("0.001"), help="Fail if the alphabet leaves out more than this share.", ge=0, le=1, metavar="SHARE"
+    )
+    ties: Literal["ascending", "descending", "first-seen", "sentencepiece", "subword-nmt"] = param(
         "ascending", help="Which of several equally frequent pairs is merged."
     )
     special: tuple[str, ...] = param(
@@ -59,11 +93,18 @@ class FitBPEParameters(ReadingParameters):
     min_frequency: Quantity = param(2, help="A pair that is rarer isn't merged.", ge=0)
     max_token_bytes: Quantity | None = param(None, help="No token is longer (inclusive).", ge=1)
     on_short: Literal["error", "warn"] = param("error", help="When the corpus can't fill the vocabulary.")
+    replay: Annotated[int | str | None, BeforeValidator(_replay)] = param(
+        None,
+        help="Count merges again from scratch and compare: a number, all, or auto (also without a value).",
+        metavar="N|all",
+        bare="auto",
+        values=r"all|auto|[0-9]\w*",
+    )
 
 
 def check(parameters: Any, inputs: Mapping[str, tuple[ResolvedInput, ...]]) -> None:
     """What has to be known before anything is read."""
-    from tokctl.tokenizer.layout import check_ends, plan
+    from tokctl.tokenizer.layout import Arithmetic, check_ends
     from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
 
     if parameters.pattern is not None:
@@ -81,39 +122,103 @@ def check(parameters: Any, inputs: Mapping[str, tuple[ResolvedInput, ...]]) -> N
             hint="name the text itself instead of --counts",
             code="first-seen-needs-text",
         )
-    for size in parameters.vocab_size:
-        plan(size, n_alphabet=256, n_specials=len(parameters.special))
-    check_ends(parameters.special, parameters.bos, parameters.eos)
+    check_alike(counts)
+    _check_unit(parameters, bool(inputs["extend"]))
+    if not inputs["extend"]:
+        fixed = Arithmetic(len(parameters.special), n_bytes=256 if parameters.unit == "byte" else 1)
+        for size in parameters.vocab_size:
+            fixed.for_size(size)
+        check_ends(parameters.special, parameters.bos, parameters.eos, parameters.unk)
     for item in (*counts, *documents):
         check_fit_role(item)
 
 
+_OF_CHARACTERS = ("end_of_word", "end_of_word_as", "unk", "limit_alphabet", "character_coverage", "max_dropped")
+
+
+def _check_unit(parameters: Any, extends: bool) -> None:
+    """Refuse options that what the fit begins with doesn't have."""
+    fields = type(parameters).model_fields
+
+    def given(*names: str) -> list[str]:
+        return ["--" + name.replace("_", "-") for name in names if getattr(parameters, name) != fields[name].default]
+
+    if extends and (wrong := given("byte_order", "unit", *_OF_CHARACTERS)):
+        raise UsageError(
+            f"{', '.join(wrong)}: an extension begins with the tokens of its base, so unit, byte order and alphabet are "
+            "the base's",
+            hint="leave them out",
+            code="options-differ",
+        )
+    if parameters.unit == "byte" and (wrong := given(*_OF_CHARACTERS)):
+        raise UsageError(
+            f"{', '.join(wrong)}: this is for base tokens that are characters",
+            hint="add --unit character",
+            code="options-differ",
+        )
+    if parameters.unit == "character" and (wrong := given("byte_order")):
+        raise UsageError("--byte-order is for base tokens that are bytes", hint="leave it out", code="options-differ")
+
+
 def run(stage_run: StageRun) -> None:
     """Fit the largest size once and cut the smaller ones from it."""
-    from tokctl.tokenizer.byte_order import byte_alphabet
     from tokctl.tokenizer.trainers.bpe_sizes import fit_sizes
+    from tokctl.tokenizer.trainers.bpe_start import CharacterOptions, StartOptions, begin
 
     parameters = stage_run.parameters
-    words, pre_tokenizer, in_corpus = _words(stage_run)
+    base = load_tokenizer(stage_run.inputs["extend"][0]) if stage_run.inputs["extend"] else None
+    characters = None
+    if parameters.unit == "character":
+        characters = CharacterOptions(
+            parameters.end_of_word,
+            parameters.end_of_word_as,
+            parameters.unk,
+            parameters.limit_alphabet,
+            parameters.character_coverage,
+            parameters.max_dropped,
+        )
+    options = StartOptions(
+        parameters.unit,
+        None if base is not None or characters is not None else parameters.byte_order,
+        None,
+        characters,
+        base,
+        parameters.special,
+        parameters.special_layout,
+        parameters.bos,
+        parameters.eos,
+    )
+    for size in parameters.vocab_size:
+        options.fixed.for_size(size)
+    words, pre_tokenizer, in_corpus = _words(stage_run, options)
     _check_memory(stage_run, words)
-    n_merges = parameters.vocab_size[-1] - 256 - len(parameters.special)
-    with stage_run.phase("fit", n_merges, "merges") as update:
+    start = begin(
+        (words.data, words.offsets, words.total_counts()),
+        pre_tokenizer,
+        options,
+        parameters.vocab_size[0],
+        workers=stage_run.workers,
+    )
+    n_merges = start.fixed.for_size(parameters.vocab_size[-1]).n_merges
+    with stage_run.phase("fit", n_merges, "merges") as update, contextlib.ExitStack() as phases:
+        replaying: list[Callable[[int], None]] = []
+
+        def on_replay(done: int, total: int) -> None:
+            if not replaying:
+                replaying.append(phases.enter_context(stage_run.phase("replay", total, "merges")))
+            replaying[0](done)
+
         fitted = fit_sizes(
-            words.data,
-            words.offsets,
-            words.total_counts(),
+            start,
             vocab_sizes=parameters.vocab_size,
-            alphabet=byte_alphabet(parameters.byte_order),
-            pre_tokenizer=pre_tokenizer,
-            specials=parameters.special,
             special_layout=parameters.special_layout,
-            bos=parameters.bos,
-            eos=parameters.eos,
             ties=parameters.ties,
             min_frequency=parameters.min_frequency,
             max_token_bytes=parameters.max_token_bytes,
             on_short=parameters.on_short,
+            replay_merges=parameters.replay,
             on_step=lambda done, total: update(done),
+            on_replay=on_replay,
             on_warning=stage_run.warn,
         )
     fit = fitted.fit
@@ -135,6 +240,8 @@ def run(stage_run: StageRun) -> None:
         }
     stage_run.facts |= {
         "sizes": sizes,
+        **fitted.facts,
+        "replay": None if fitted.replay is None else fitted.replay.to_json(),
         "stopped": fit.stopped,
         "shortfall": fitted.shortfall,
         "pattern": pre_tokenizer.name,
@@ -162,48 +269,78 @@ def _check_memory(stage_run: StageRun, words: WordCounts | FirstSeenWords) -> No
         )
 
 
-def _words(stage_run: StageRun) -> tuple[WordCounts | FirstSeenWords, PreTokenizer, dict[str, str] | None]:
+def _words(
+    stage_run: StageRun, options: StartOptions
+) -> tuple[WordCounts | FirstSeenWords, PreTokenizer, dict[str, str] | None]:
     """Words, their pre-tokenizer, and how often each special's spelling was carved out of the corpus (decimal strings)."""
     from tokctl.corpus.word_counts import WordCounts
     from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
+    from tokctl.tokenizer.trainers.bpe_start import base_pre_tokenizer
 
     parameters = stage_run.parameters
+    base = options.extend
+    # what a base finds in a text before it splits it, and its control tokens, are no words
+    specials = (
+        tuple(dict.fromkeys((*(token.content for token in base.added_tokens), *parameters.special))) if base else ()
+    )
+    specials = specials or parameters.special
     words: WordCounts | FirstSeenWords
     if stage_run.inputs["input"]:
-        pre_tokenizer = PreTokenizer.from_pattern(parameters.pattern or "gpt2")
+        if base is not None:
+            pre_tokenizer = base_pre_tokenizer(base, parameters.pattern, None)
+        else:
+            pre_tokenizer = PreTokenizer.from_pattern(parameters.pattern or options.default_pattern)
         if parameters.ties == "first-seen":
             from tokctl.corpus.word_counts.first_seen import first_seen_words
             from tokctl.stages.documents import document_batches
 
             with rejects_of(stage_run) as rejects:
                 batches = (batch.texts for batch in document_batches(stage_run, "input", on_reject=rejects.add))
-                words, found = first_seen_words(batches, pre_tokenizer, parameters.special)
+                words, found = first_seen_words(batches, pre_tokenizer, specials)
             stage_run.rows_out = stage_run.rows_in - stage_run.rows_rejected
         else:
-            report = count_documents(stage_run, pre_tokenizer, parameters.special)
+            report = count_documents(stage_run, pre_tokenizer, specials)
             words, found = WordCounts.read_parquet(report.path), report.specials
         return words, pre_tokenizer, {name: str(count) for name, count in found.items()}
-    (source,) = stage_run.inputs["counts"]
-    manifest = source.manifest
-    assert manifest is not None
-    pre_tokenizer = PreTokenizer.from_json(manifest.facts["pre_tokenizer"])
-    if parameters.pattern is not None and PreTokenizer.from_pattern(parameters.pattern) != pre_tokenizer:
+    sources = stage_run.inputs["counts"]
+    manifests = [item.manifest for item in sources if item.manifest is not None]
+    pre_tokenizer = PreTokenizer.from_json(manifests[0].facts["pre_tokenizer"])
+    if base is not None:
+        base_pre_tokenizer(base, parameters.pattern, pre_tokenizer)
+    elif parameters.pattern is not None and PreTokenizer.from_pattern(parameters.pattern) != pre_tokenizer:
         raise UsageError(
             f"--pattern {parameters.pattern} differs from the pattern these words were counted with ({pre_tokenizer.name})",
             hint="leave --pattern out, or count again with it",
             code="pattern-differs",
         )
-    carved = manifest.facts["specials"]
-    missing = [name for name in parameters.special if name not in carved]
+    missing = [name for name in specials if any(name not in manifest.facts["specials"] for manifest in manifests)]
     if missing:
         stage_run.warn(
             f"the counts were made without carving out {', '.join(map(repr, missing))}: where the corpus spells them, "
             "they were counted as text (count with --special to carve them out)"
         )
-    path = next(file.path for file in source.files if file.name.endswith("words.parquet"))
-    words = WordCounts.read_parquet(path)
+    words = WordCounts.read_parquet(_counts_file(stage_run))
     stage_run.rows_in = stage_run.rows_out = words.n_words
-    return words, pre_tokenizer, {name: carved[name] for name in parameters.special if name in carved}
+    carved = {
+        name: str(sum(int(manifest.facts["specials"].get(name, 0)) for manifest in manifests))
+        for name in specials
+        if any(name in manifest.facts["specials"] for manifest in manifests)
+    }
+    return words, pre_tokenizer, carved
+
+
+def _counts_file(stage_run: StageRun) -> Path:
+    """The words of --counts; of several they are added up first, into the run's work directory."""
+    from tokctl.corpus.word_counts import merge_files
+
+    paths = [file.path for item in stage_run.inputs["counts"] for file in item.files if file.name.endswith(WORDS)]
+    if len(paths) == 1:
+        return paths[0]
+    spill = stage_run.work_directory / "spill"
+    spill.mkdir(exist_ok=True)
+    merged = stage_run.work_directory / WORDS
+    merge_files(paths, merged, spill_dir=spill)
+    return merged
 
 
 def headline(facts: Mapping[str, Any]) -> list[str]:
@@ -217,11 +354,12 @@ def headline(facts: Mapping[str, Any]) -> list[str]:
 
 STAGE = Stage(
     name="fit bpe",
-    version=1,
-    summary="Fit a byte-level BPE tokenizer.",
+    version=2,
+    summary="Fit a BPE tokenizer.",
     description=(
-        "Fit a byte-level BPE tokenizer from word counts (--counts) or straight from text. The final size is exactly "
-        "specials + 256 bytes + merges. Several sizes are cut from one fit and written to DIR/<N>/."
+        "Fit a BPE tokenizer from word counts (--counts) or straight from text: byte-level, over the corpus's characters "
+        "(--unit character), or behind the merges of another tokenizer (--extend). The final size is exactly specials + "
+        "bytes or characters + merges. Several sizes are cut from one fit and written to DIR/<N>/."
     ),
     parameters=FitBPEParameters,
     inputs=(
@@ -230,11 +368,22 @@ STAGE = Stage(
         ),
         Input(
             "counts",
-            "Word counts: the output of 'count'.",
+            "Word counts: the output of 'count' (several are added up).",
             option="--counts",
             required=False,
+            many=True,
             accepts=("count",),
+            is_set=True,
             metavar="DIR",
+        ),
+        Input(
+            "extend",
+            "A BPE tokenizer to continue: its ids and merges stay, its pattern is kept.",
+            option="--extend",
+            required=False,
+            accepts=TOKENIZER_STAGES,
+            expand=expand_tokenizer,
+            metavar="BASE",
         ),
     ),
     run=run,
@@ -244,5 +393,7 @@ STAGE = Stage(
     examples=(
         "tokctl fit bpe --counts words -o tokenizers --vocab-size 8k,32k",
         "tokctl fit bpe corpus.txt -o tokenizer --vocab-size 32k --pattern cl100k --special '<|endoftext|>'",
+        "tokctl fit bpe corpus.txt -o tokenizer --vocab-size 40k --extend base/32000 --replay",
+        "tokctl fit bpe corpus.txt -o tokenizer --vocab-size 8k --unit character --special '<unk>' --unk '<unk>'",
     ),
 )

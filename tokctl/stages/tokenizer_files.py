@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from tokctl.tokenizer.tokenizer import Tokenizer
 
 
+TOKENIZER_STAGES = ("fit bpe", "export huggingface", "export tiktoken")
+"""The stages whose output is a tokenizer."""
+
+
 def tokenizer_input(help: str, *, name: str = "tokenizer", many: bool = False, labelled: bool = False) -> Input:  # noqa: A002
     """The ``--tokenizer PATH`` slot (or ``--candidate NAME=PATH...``)."""
     return Input(
@@ -26,7 +30,7 @@ def tokenizer_input(help: str, *, name: str = "tokenizer", many: bool = False, l
         many=many,
         labelled=labelled,
         is_set=labelled,
-        accepts=("fit bpe", "export huggingface", "export tiktoken"),
+        accepts=TOKENIZER_STAGES,
         expand=expand_tokenizer,
         metavar="NAME=PATH" if labelled else "PATH",
     )

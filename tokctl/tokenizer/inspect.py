@@ -10,7 +10,6 @@ import numpy as np
 from tokctl.tokenizer.added_tokens import Pieces
 from tokctl.tokenizer.aligned import raw_ranges
 from tokctl.tokenizer.encoding import in_code_points
-from tokctl.tokenizer.models.bpe_encoder import BPEEncoder
 from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
 from tokctl.tokenizer.texts import flatten, utf8
 from tokctl.tokenizer.tokenizer import Tokenizer
@@ -26,9 +25,9 @@ def inspect(
 
     ``tokens``: one entry an id with ``id``, ``hex``, ``text`` (None for a part of a character), ``bytes`` and
     ``code_points`` (half-open ranges), ``special`` and ``added``. ``spans``: one entry a word or added token with its
-    ranges, ``hex``, ``text``, ``kind`` (``word``, ``added``, ``special``), ``ids`` and ``merges`` in the order made:
-    ``rank``, ``position`` (number of the left symbol among those left at that moment), ``left``, ``right``, ``merged``
-    as ids with their bytes. ``merges`` is None for a word of more than MAX_TRACED_BYTES bytes.
+    ranges, ``hex``, ``text``, ``kind`` (``word``, ``added``, ``special``, or ``dropped`` white space), ``ids`` and
+    ``merges`` in the order made: ``rank``, ``position`` (number of the left symbol among those left at that moment),
+    ``left``, ``right``, ``merged`` as ids with their bytes. ``merges`` is None for a word of more than MAX_TRACED_BYTES bytes.
     """
     data = utf8(text)
     options["allowed_special"] = allowed_special
@@ -67,22 +66,31 @@ def _spans(
     array, offsets = flatten([data])
     prepared = tokenizer.prepare(array, offsets, allowed_special, follow=True)
     rewritten, pieces = prepared.data, prepared.pieces
-    starts, stops, tokens = [], [], []
+    starts, stops, tokens, dropped = [], [], [], set()
     for start, stop, token in zip(pieces.starts.tolist(), pieces.stops.tolist(), pieces.tokens.tolist(), strict=True):
         ends = [stop - start] if token >= 0 else tokenizer.pre_tokenizer.split(rewritten[start:stop]).tolist()
         starts += [start + begin for begin in (0, *ends[:-1])] if ends else []
         stops += [start + end for end in ends]
         tokens += [token] * len(ends)
-    words = Pieces(*(np.array(column, np.int64) for column in (starts, stops, tokens, [0] * len(tokens))))
-    flat, n_ids = BPEEncoder(tokenizer.model, PreTokenizer.from_pattern("none")).encode(rewritten, words)
-    ids = [part.tolist() for part in np.split(flat, np.cumsum(n_ids)[:-1])]
+    columns = [np.array(column, np.int64) for column in (starts, stops, tokens, [0] * len(tokens))]
+    if tokenizer.pre_tokenizer.drops_space:
+        filled = tokenizer.pre_tokenizer.filled_words(rewritten, columns[0], columns[1]).tolist()
+        dropped = {i for i, token in enumerate(tokens) if token < 0}.difference(filled)
+    words = Pieces(*columns)
+    kept = [i for i in range(len(tokens)) if i not in dropped]
+    encoder = tokenizer.model.encoder(PreTokenizer.from_pattern("none"))
+    flat, n_ids = encoder.encode(rewritten, Pieces(*(column[kept] for column in columns)))
+    parts = np.split(flat, np.cumsum(n_ids)[:-1])
+    ids: list[list[int]] = [[] for _ in tokens]
+    for i, part in zip(kept, parts, strict=False):
+        ids[i] = part.tolist()
     lows, highs = words.starts, words.stops
     if prepared.is_rewritten:
         lows, highs = raw_ranges(array, prepared.origins, lows, highs)
     first, last = in_code_points(array, offsets, words.documents, lows, highs)
     spans = []
     for i, (start, stop, token) in enumerate(zip(starts, stops, tokens, strict=True)):
-        kind = "word" if token < 0 else "special" if token in control else "added"
+        kind = "special" if token in control else "added" if token >= 0 else "dropped" if i in dropped else "word"
         spans.append(
             {
                 "kind": kind,
@@ -90,7 +98,7 @@ def _spans(
                 "code_points": [int(first[i]), int(last[i])],
                 **_shown(rewritten[start:stop].tobytes()),
                 "ids": ids[i],
-                "merges": [] if token >= 0 else _merges(tokenizer, rewritten[start:stop].tobytes()),
+                "merges": [] if token >= 0 or i in dropped else _merges(tokenizer, rewritten[start:stop].tobytes()),
             }
         )
     return spans

@@ -10,7 +10,7 @@ The size is exact: specials + base tokens + merges = V.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from tokctl.errors import UsageError
 from tokctl.kernels._boundary import writable_view
 from tokctl.tokenizer.added_tokens import AddedToken, check_spellings
 from tokctl.tokenizer.models.bpe import BPE
+from tokctl.tokenizer.models.bpe_characters import CharacterBPE, EndOfWord
 from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
 from tokctl.tokenizer.tokenizer import Tokenizer
 from tokctl.tokenizer.vocabulary import Vocabulary
@@ -27,40 +28,66 @@ LAYOUTS = ("first", "after-bytes", "last")
 
 
 @dataclass(frozen=True)
-class Arithmetic:
-    """specials + alphabet + merges = vocab_size."""
+class Characters:
+    """That base tokens are characters, with the marker of a word's end and the name of the unknown token, if any."""
 
-    vocab_size: int
+    end_of_word: EndOfWord | None = None
+    unknown: str | None = None
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """ids of an extended tokenizer + specials + bytes + characters + merges = vocab_size.
+
+    ``n_alphabet`` are base symbols that are no bytes: characters, at the end of a word with their marker, and the marker.
+    """
+
     n_specials: int
-    n_alphabet: int
-    n_merges: int
+    n_bytes: int = 0
+    n_alphabet: int = 0
+    n_inherited: int = 0
+    n_merges: int = 0
+
+    @property
+    def n_fixed(self) -> int:
+        """The ids that there are before any merge."""
+        return self.n_inherited + self.n_specials + self.n_bytes + self.n_alphabet
+
+    @property
+    def vocab_size(self) -> int:
+        return self.n_fixed + self.n_merges
+
+    def fixed(self) -> str:
+        """What there is before any merge, for a person."""
+        parts = [f"{self.n_inherited:,} of the base"] if self.n_inherited else []
+        parts.append(f"{self.n_specials:,} specials")
+        parts += [f"{self.n_bytes:,} bytes"] if self.n_bytes else []
+        parts += [f"{self.n_alphabet:,} characters"] if self.n_alphabet else []
+        return " + ".join(parts)
 
     def __str__(self) -> str:
-        return (
-            f"{self.n_specials:,} specials + {self.n_alphabet:,} base tokens + {self.n_merges:,} merges "
-            f"= {self.vocab_size:,}"
-        )
+        return f"{self.fixed()} + {self.n_merges:,} merges = {self.vocab_size:,}"
 
     def to_json(self) -> dict[str, int]:
         """For the manifest."""
         return {
+            **({"inherited": self.n_inherited} if self.n_inherited else {}),
             "specials": self.n_specials,
+            "bytes": self.n_bytes,
             "alphabet": self.n_alphabet,
             "merges": self.n_merges,
             "vocab_size": self.vocab_size,
         }
 
-
-def plan(vocab_size: int, *, n_alphabet: int, n_specials: int) -> Arithmetic:
-    """How many merges a vocabulary of ``vocab_size`` has room for; UsageError when not even the base tokens fit."""
-    n_merges = vocab_size - n_alphabet - n_specials
-    if n_merges < 0:
-        raise UsageError(
-            f"a vocabulary of {vocab_size:,} can't hold {n_specials:,} specials + {n_alphabet:,} base tokens",
-            hint=f"ask for at least {n_specials + n_alphabet:,}",
-            code="vocabulary-too-small",
-        )
-    return Arithmetic(vocab_size, n_specials, n_alphabet, n_merges)
+    def for_size(self, vocab_size: int) -> Arithmetic:
+        """With the merges that a vocabulary of ``vocab_size`` has room for; UsageError when not even the rest fits."""
+        if vocab_size < self.n_fixed:
+            raise UsageError(
+                f"a vocabulary of {vocab_size:,} can't hold {self.fixed()}",
+                hint=f"ask for at least {self.n_fixed:,}",
+                code="vocabulary-too-small",
+            )
+        return replace(self, n_merges=vocab_size - self.n_fixed)
 
 
 def assemble(
@@ -72,13 +99,15 @@ def assemble(
     pre_tokenizer: PreTokenizer,
     bos: str | None = None,
     eos: str | None = None,
+    characters: Characters | None = None,
 ) -> tuple[Tokenizer, Arithmetic]:
     """The tokenizer of a fit, and its sizes.
 
-    ``alphabet``: the base tokens in order, single bytes. ``merges int[m, 2]`` in a trainer's numbering: 0 .. n - 1 are
-    the base tokens, merge k makes n + k. A fit to a smaller size is ``merges[:k]``. ``bos`` and ``eos`` are names among
-    the specials. Raises UsageError for a repeated or wrong base token, a special that is empty, comes twice or spells
-    the same bytes as a token, and a merge that uses a later id or makes the bytes of an earlier token.
+    ``alphabet``: the base tokens in order: single bytes, or with ``characters`` the characters of an alphabet. ``merges
+    int[m, 2]`` in a trainer's numbering: 0 .. n - 1 are the base tokens, merge k makes n + k. A fit to a smaller size is
+    ``merges[:k]``. ``bos``, ``eos`` and the unknown token are names among the specials. Raises UsageError for a repeated
+    or wrong base token, a special that is empty, comes twice or spells the same bytes as a token, and a merge that uses
+    a later id or makes the bytes of an earlier token.
     """
     if special_layout not in LAYOUTS:
         raise UsageError(
@@ -86,7 +115,7 @@ def assemble(
         )
     check_spellings(specials)
     base, pairs = list(alphabet), np.asarray(merges, np.int64).reshape(-1, 2)
-    tokens = _spell(base, pairs)
+    tokens = _spell(base, pairs, of_bytes=characters is None)
     n_specials, n_base, n_merges = len(specials), len(base), len(pairs)
     first_special = {"first": 0, "after-bytes": n_base, "last": n_base + n_merges}[special_layout]
 
@@ -102,23 +131,28 @@ def assemble(
                 hint="give it a spelling that text does not contain",
                 code="special-is-token",
             )
-    check_ends(specials, bos, eos)
+    check_ends(specials, bos, eos, None if characters is None else characters.unknown)
     spelled: list[bytes | None] = [None] * (n_base + n_merges + n_specials)
     for token, token_id in zip(tokens, ids, strict=True):
         spelled[token_id] = token
-    model = BPE(
+    parts = (
         Vocabulary.from_tokens(spelled),
         writable_view(place(pairs).astype(np.int32)),
         ids[n_base:].astype(np.int32),
     )
+    if characters is None:
+        model, sizes = BPE(*parts), Arithmetic(n_specials, n_bytes=n_base, n_merges=n_merges)
+    else:
+        unknown = None if characters.unknown is None else first_special + list(specials).index(characters.unknown)
+        model = CharacterBPE(*parts, end_of_word=characters.end_of_word, unknown_id=unknown)
+        sizes = Arithmetic(n_specials, n_alphabet=n_base, n_merges=n_merges)
     added = tuple(AddedToken(first_special + k, name) for k, name in enumerate(specials))
-    tokenizer = Tokenizer(pre_tokenizer, model, added, bos, eos)
-    return tokenizer, Arithmetic(len(spelled), n_specials, n_base, n_merges)
+    return Tokenizer(pre_tokenizer, model, added, bos, eos), sizes
 
 
-def check_ends(specials: Sequence[str], bos: str | None, eos: str | None) -> None:
-    """Refuse a ``bos`` or ``eos`` that is not among the specials."""
-    for end, what in ((bos, "bos"), (eos, "eos")):
+def check_ends(specials: Sequence[str], bos: str | None, eos: str | None, unknown: str | None = None) -> None:
+    """Refuse a ``bos``, ``eos`` or unknown token that is not among the specials."""
+    for end, what in ((bos, "bos"), (eos, "eos"), (unknown, "unk")):
         if end is not None and end not in specials:
             raise UsageError(
                 f"{what} is {end!r}, which is not among the specials",
@@ -169,13 +203,15 @@ def from_merges(
     return tokenizer
 
 
-def _spell(base: list[bytes], pairs: np.ndarray) -> list[bytes]:
+def _spell(base: list[bytes], pairs: np.ndarray, *, of_bytes: bool) -> list[bytes]:
     """The bytes of the base tokens and of what each merge makes."""
     tokens: list[bytes] = []
     seen: dict[bytes, int] = {}
     for i, token in enumerate(base):
-        if len(token) != 1:
-            raise UsageError(f"the base token {token!r} is not one byte", code="alphabet")
+        if len(token) != 1 if of_bytes else not token:
+            raise UsageError(
+                f"the base token {token!r} is not one {'byte' if of_bytes else 'character'}", code="alphabet"
+            )
         if token in seen:
             raise UsageError(f"the base token {token!r} is given twice", code="alphabet")
         seen[token] = i

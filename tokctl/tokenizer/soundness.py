@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from tokctl.artifacts.verify import Finding
 from tokctl.errors import ArtifactError
 from tokctl.tokenizer.formats.disjoint import check_disjoint
 from tokctl.tokenizer.formats.schedules import schedule_notice
+from tokctl.tokenizer.models.bpe_characters import CharacterBPE
 from tokctl.tokenizer.tokenizer import Tokenizer
 from tokctl.tokenizer.vocabulary import LITERAL
 
@@ -45,7 +45,7 @@ def check_tokenizer(tokenizer: Tokenizer) -> dict[str, Any]:
     if n_literals:
         evidence = f"{n_literals} tokens are spelled with characters that stand for no byte"
         findings.append(_finding("literal-tokens", "note", evidence, "nothing to mend: they are only decoded"))
-    n_missing = int((model.byte_ids < 0).sum())
+    n_missing = 0 if isinstance(model, CharacterBPE) else int((model.byte_ids < 0).sum())
     if n_missing:
         evidence = f"{n_missing} of the 256 bytes are not in the alphabet; text with them is refused"
         findings.append(_finding("bytes-missing", "note", evidence, "fit with all 256 bytes"))
@@ -69,17 +69,15 @@ def unreachable_tokens(tokenizer: Tokenizer) -> dict[str, Any]:
     only`` (found by look-up, by no merge), ``no merge makes it``, ``other merges come first``.
     """
     model = tokenizer.model
-    by_merging = replace(model, whole_words=False)
     made = np.zeros(len(model.vocabulary), bool)
     made[model.pairs.merged] = True
     by_reason: dict[str, int] = {}
     tokens: list[dict[str, Any]] = []
     for token_id in model.unreachable:
-        data = model.vocabulary.token(token_id)
-        has_ids = all(model.byte_ids[byte] >= 0 for byte in data)
+        encoded = model.encoded_token(token_id)
         if token_id in model.control_ids:
             reason = "control"
-        elif not has_ids:
+        elif encoded is None:
             reason = "outside the alphabet"
         elif model.whole_words:
             reason = "whole word only"
@@ -87,7 +85,7 @@ def unreachable_tokens(tokenizer: Tokenizer) -> dict[str, Any]:
             reason = "other merges come first" if made[token_id] else "no merge makes it"
         by_reason[reason] = by_reason.get(reason, 0) + 1
         if len(tokens) < _SHOWN:
-            encoded = by_merging.trace(data)[0] if has_ids else None
+            data = model.vocabulary.token(token_id)
             tokens.append({"id": token_id, "hex": data.hex(" "), "reason": reason, "encoded_as": encoded})
     return {"n": len(model.unreachable), "by_reason": dict(sorted(by_reason.items())), "tokens": tokens}
 

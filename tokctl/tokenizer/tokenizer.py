@@ -31,8 +31,8 @@ from tokctl.tokenizer.encoding import (
 )
 from tokctl.tokenizer.locating import locate
 from tokctl.tokenizer.models.bpe import BPE
+from tokctl.tokenizer.models.bpe_characters import CharacterBPE
 from tokctl.tokenizer.models.bpe_dropout import DropoutEncoder
-from tokctl.tokenizer.models.bpe_encoder import BPEEncoder
 from tokctl.tokenizer.pre_tokenizers.code_points import CodePoints, white_space
 from tokctl.tokenizer.preparing import Preparer
 from tokctl.tokenizer.split_policy import NO_POLICY, POLICIES, check_policy, cut_long_texts, whole_texts
@@ -96,16 +96,32 @@ class Tokenizer:
         if unknown or not self.template.is_valid():
             raise ArtifactError(f"the template is not valid (unknown ids: {unknown})", code="template")
         control = frozenset(token.id for token in tokens if token.special)
-        for token_id in self.model.byte_ids[self.model.byte_ids >= 0].tolist():
+        for token_id in self.model.base_ids.tolist():
             if token_id in control:
                 spelled = self._added_by_id[token_id].content
                 raise ArtifactError(
-                    f"the control token {spelled!r} (id {token_id}) is a byte of the alphabet, so text would yield it",
+                    f"the control token {spelled!r} (id {token_id}) is a base token of the alphabet, so text would yield it",
                     code="control-byte",
                 )
+        self._check_words()
         in_model = frozenset(i for i in control if i < len(self.model.vocabulary) and self.model.vocabulary.kinds[i])
         if self.model.control_ids != in_model:
             object.__setattr__(self, "model", replace(self.model, control_ids=in_model))
+
+    def _check_words(self) -> None:
+        """Dropped white space needs a marker at the ends of words, and an unknown token has to be an added one."""
+        model = self.model
+        marks_ends = isinstance(model, CharacterBPE) and model.end_of_word is not None
+        if self.pre_tokenizer.drops_space and not marks_ends:
+            raise ArtifactError(
+                "the pre-tokenizer drops white space, and the model marks no ends of words, so decoding would run the words together",
+                hint=r"split with \s+ to keep white space as words",
+                code="white-space-lost",
+            )
+        if isinstance(model, CharacterBPE) and model.unknown_id is not None:
+            unknown = self._added_by_id.get(model.unknown_id)
+            if unknown is None or not unknown.special:
+                raise ArtifactError(f"the unknown token {model.unknown_id} is no special token", code="unknown-special")
 
     # -- what there is
 
@@ -143,12 +159,25 @@ class Tokenizer:
 
         An added token with ``normalized`` has its normalised spelling, as in tokenizers.
         """
-        tokens = self.model.vocabulary.tokens()
+        tokens = self.model.spelled_tokens(self._separator)
         last = max((token.id for token in self.added_tokens), default=-1)
         tokens += [None] * (last + 1 - len(tokens))
         for token in self.added_tokens:
             tokens[token.id] = self._preparer.spelling(token)
         return Vocabulary.from_tokens(tokens)
+
+    @property
+    def _separator(self) -> bytes:
+        """What stands between words where the pre-tokenizer drops white space."""
+        return b" " if self.pre_tokenizer.drops_space else b""
+
+    @property
+    def is_lossless(self) -> bool:
+        """Whether decoding gives back every text that can be encoded; not so where text is rewritten, white space becomes
+        one space, or an unknown character the unknown token."""
+        has_unknown = isinstance(self.model, CharacterBPE) and self.model.unknown_id is not None
+        strips = any(token.lstrip or token.rstrip for token in self.added_tokens)
+        return not (self.normalizers or self.steps or strips or self.pre_tokenizer.drops_space or has_unknown)
 
     @property
     def vocab_size(self) -> int:
@@ -262,11 +291,19 @@ class Tokenizer:
         check_unit(unit)
         data, offsets = texts
         prepared, is_added = self._pieces(data, offsets, options, follow=True)
+        if isinstance(self.model, CharacterBPE):
+            self._check_options(options)
+            words, owners = self._encoder.cut(prepared.data, prepared.pieces)
+            prepared, is_added = replace(prepared, pieces=words), is_added[owners]
+            ids, lengths, n_ids = self._encoder.encode_words(prepared.data, words, options.workers)
+        else:
+            ids, n_ids = self._run(data, offsets, prepared, options)
+            pieces = prepared.pieces
+            is_text = np.repeat(pieces.tokens < 0, n_ids)
+            lengths = np.where(is_text, self.vocabulary.lengths[ids], np.repeat(pieces.stops - pieces.starts, n_ids))
         pieces = prepared.pieces
-        ids, n_ids = self._run(data, offsets, prepared, options)
         owner = np.repeat(np.arange(len(n_ids)), n_ids)
         is_text = pieces.tokens[owner] < 0
-        lengths = np.where(is_text, self.vocabulary.lengths[ids], (pieces.stops - pieces.starts)[owner])
         added = is_added[owner]
         margins = (lengths, lengths)
         if self.template.trim_offsets:
@@ -284,8 +321,7 @@ class Tokenizer:
     def _run(
         self, data: np.ndarray, offsets: np.ndarray, prepared: AlignedPieces, options: EncodeOptions
     ) -> tuple[np.ndarray, np.ndarray]:
-        if options.workers < 1:
-            raise UsageError(f"workers is at least 1, not {options.workers}", code="workers")
+        self._check_options(options)
         dropout = options.dropout
         if dropout is None or dropout.threshold == 0:
             return self._encoder.encode(prepared.data, prepared.pieces, options.workers)
@@ -296,6 +332,14 @@ class Tokenizer:
         encoder = DropoutEncoder(self.model, self.pre_tokenizer)
         return encoder.encode(prepared.data, prepared.pieces, keys, dropout.threshold, options.workers)
 
+    def _check_options(self, options: EncodeOptions) -> None:
+        if options.workers < 1:
+            raise UsageError(f"workers is at least 1, not {options.workers}", code="workers")
+        if options.dropout is not None and isinstance(self.model, CharacterBPE):
+            raise UsageError(
+                "dropout is for byte-level BPE; the base symbols of this tokenizer are characters", code="dropout-model"
+            )
+
     @cached_property
     def _margins(self) -> tuple[np.ndarray, np.ndarray]:
         return space_margins(self.vocabulary)
@@ -305,8 +349,8 @@ class Tokenizer:
         return white_space(unicode_tables.load(self.pre_tokenizer.unicode_version))
 
     @cached_property
-    def _encoder(self) -> BPEEncoder:
-        return BPEEncoder(self.model, self.pre_tokenizer)
+    def _encoder(self) -> Any:
+        return self.model.encoder(self.pre_tokenizer)
 
     def _pieces(
         self, data: np.ndarray, offsets: np.ndarray, options: EncodeOptions, *, follow: bool
@@ -417,8 +461,16 @@ class Tokenizer:
     # -- decoding
 
     def decode_bytes(self, ids: Any) -> bytes:
-        """The exact bytes of ids (a sequence or an integer array); DataError for an id that stands for nothing."""
-        return join_tokens(self.vocabulary, ids)
+        """The exact bytes of ids (a sequence or an integer array); DataError for an id that stands for nothing.
+
+        Where white space is dropped a space stands between words, and none behind the last one.
+        """
+        if not self.pre_tokenizer.drops_space:
+            return join_tokens(self.vocabulary, ids)
+        ids = ids if isinstance(ids, np.ndarray) else list(ids)
+        joined = join_tokens(self.vocabulary, ids)
+        ends_word = self.model.ends_word if isinstance(self.model, CharacterBPE) else ()
+        return joined[:-1] if len(ids) and int(ids[-1]) < len(ends_word) and ends_word[int(ids[-1])] else joined
 
     def decode(self, ids: Any, errors: str = "replace") -> str:
         """The text of ids. Bytes that are not UTF-8 become U+FFFD, or with ``errors="strict"`` raise DataError."""

@@ -69,6 +69,57 @@ def test_equals_the_oracle(ties, words, n_merges, min_frequency, max_token_bytes
     assert as_oracle(fit(words, n_merges, **options)) == oracle.fit(words, n_merges, **options)
 
 
+STRINGS = (b"a", b"b", b"ab", b"abc", "é".encode(), b"bca", b"\xa9", b"</w>", b"a</w>")
+rows = st.lists(
+    st.tuples(
+        st.lists(st.sampled_from(range(len(STRINGS))), max_size=12)
+        | st.tuples(st.sampled_from(range(len(STRINGS))), st.integers(1, 30)).map(lambda run: [run[0]] * run[1]),
+        st.sampled_from([0, 1, 1, 2, 3, 2**42]),
+    ),
+    max_size=10,
+)
+
+
+@pytest.mark.parametrize("ties", TIES)
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(
+    rows=rows,
+    n_merges=st.sampled_from([0, 1, 3, 10, 100]),
+    min_frequency=st.sampled_from([1, 2, 3]),
+    max_token_bytes=st.sampled_from([None, None, 4, 8]),
+    passed_over=st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), max_size=8),
+)
+def test_rows_of_any_tokens_and_pairs_that_are_passed_over(
+    ties, rows, n_merges, min_frequency, max_token_bytes, passed_over
+):
+    options = {"ties": ties, "min_frequency": min_frequency, "max_token_bytes": max_token_bytes}
+    options["passed_over"] = passed_over
+    symbols = np.array([symbol for row, _ in rows for symbol in row], np.int32)
+    offsets = np.cumsum([0, *(len(row) for row, _ in rows)])
+    found = fit_bpe(
+        np.empty(0, np.uint8),
+        np.zeros(1, np.int64),
+        np.array([count for _, count in rows], np.int64),
+        n_merges=n_merges,
+        alphabet=STRINGS,
+        segments=(symbols, offsets),
+        **options,
+    )
+    assert as_oracle(found) == oracle.fit(rows, n_merges, alphabet=STRINGS, **options)
+
+
+def test_rows_of_a_symbol_that_is_no_token():
+    with pytest.raises(DataError, match="not among the 2 base tokens"):
+        fit_bpe(
+            np.empty(0, np.uint8),
+            np.zeros(1, np.int64),
+            np.ones(1, np.int64),
+            n_merges=1,
+            alphabet=[b"a", b"bc"],
+            segments=(np.array([0, 2]), np.array([0, 2])),
+        )
+
+
 @pytest.mark.parametrize("ties", TIES)
 def test_equals_the_oracle_where_the_pair_table_grows(ties):
     # Ten thousand distinct pairs of the first rounds: several tables, and heaps refilled under new thresholds.

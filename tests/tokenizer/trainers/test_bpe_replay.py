@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from tokctl.errors import CheckFailed, UsageError
 from tokctl.tokenizer.trainers.bpe import TIES, fit_bpe
-from tokctl.tokenizer.trainers.bpe_replay import Segments, choose_ranks, replay
+from tokctl.tokenizer.trainers.bpe_replay import choose_ranks, replay
+from tokctl.tokenizer.trainers.segments import Segments
 
 RAW = [bytes([byte]) for byte in range(256)]
 

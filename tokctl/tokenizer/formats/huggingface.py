@@ -15,10 +15,13 @@ from typing import Any
 from tokctl.artifacts.durable import write_bytes
 from tokctl.errors import ArtifactError
 from tokctl.tokenizer.added_tokens import AddedToken
+from tokctl.tokenizer.formats import huggingface_characters
 from tokctl.tokenizer.formats.byte_level import spell_model
+from tokctl.tokenizer.formats.huggingface_characters import spell_characters
 from tokctl.tokenizer.formats.huggingface_normalizer import normalizer_json
 from tokctl.tokenizer.formats.huggingface_pre_tokenizer import pre_tokenizer_json
 from tokctl.tokenizer.formats.verification import compare_with_consumer
+from tokctl.tokenizer.models.bpe_characters import CharacterBPE
 from tokctl.tokenizer.pre_tokenizers.patterns import NAMED
 from tokctl.tokenizer.template import PAIR, SINGLE, Piece, Template
 from tokctl.tokenizer.tokenizer import Tokenizer
@@ -41,7 +44,8 @@ def export(tokenizer: Tokenizer, directory: Path, *, vocab_and_merges: bool = Fa
     }
     if vocab_and_merges:
         changes = bool(tokenizer.normalizers or tokenizer.steps)
-        if tokenizer.pre_tokenizer.patterns != NAMED["gpt2"] or tokenizer.model.whole_words or changes:
+        is_gpt2 = tokenizer.pre_tokenizer.patterns == NAMED["gpt2"] and not isinstance(tokenizer.model, CharacterBPE)
+        if not is_gpt2 or tokenizer.model.whole_words or changes:
             raise ArtifactError(
                 "vocab.json and merges.txt stand for the gpt2 pattern and merging alone; this tokenizer has the pattern "
                 f"{tokenizer.pre_tokenizer.name!r}"
@@ -90,13 +94,16 @@ def verify_huggingface(tokenizer: Tokenizer, path: Path, texts: Sequence[str]) -
 
 def _vocabulary(tokenizer: Tokenizer) -> tuple[dict[str, int], list[tuple[str, str]]]:
     model = tokenizer.model
-    if not model.is_byte_complete:
+    if isinstance(model, CharacterBPE):
+        vocab, merges = spell_characters(model)
+    elif not model.is_byte_complete:
         raise ArtifactError(
             f"the alphabet has {int((model.byte_ids >= 0).sum())} of the 256 bytes; tokenizers would drop the others silently",
             hint="fit with all 256 bytes",
             code="not-expressible",
         )
-    vocab, merges = spell_model(model)
+    else:
+        vocab, merges = spell_model(model)
     by_id = {token_id: spelling for spelling, token_id in vocab.items()}
     for token in tokenizer.added_tokens:
         if token.id in by_id and by_id[token.id] != token.content:
@@ -112,15 +119,28 @@ def _vocabulary(tokenizer: Tokenizer) -> tuple[dict[str, int], list[tuple[str, s
 
 
 def _tokenizer_json(tokenizer: Tokenizer, vocab: dict[str, int], merges: list[tuple[str, str]]) -> dict[str, Any]:
+    model = tokenizer.model
+    pre_tokenizer: dict[str, Any] | None
+    if isinstance(model, CharacterBPE):
+        pre_tokenizer = huggingface_characters.pre_tokenizer_json(tokenizer.pre_tokenizer, tokenizer.steps)
+        decoder = huggingface_characters.decoder_json(tokenizer, model)
+        options = huggingface_characters.model_options(tokenizer, model)
+        # a character may be a space, which a merge written as one string would be cut at
+        pairs: list[Any] = [list(pair) for pair in merges]
+    else:
+        pre_tokenizer = pre_tokenizer_json(tokenizer.pre_tokenizer, tokenizer.steps)
+        decoder = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
+        options = {}
+        pairs = [f"{left} {right}" for left, right in merges]
     return {
         "version": "1.0",
         "truncation": None,
         "padding": None,
         "added_tokens": [_added_json(token) for token in tokenizer.added_tokens],
         "normalizer": normalizer_json(tokenizer.normalizers),
-        "pre_tokenizer": pre_tokenizer_json(tokenizer.pre_tokenizer, tokenizer.steps),
+        "pre_tokenizer": pre_tokenizer,
         "post_processor": _post_processor_json(tokenizer),
-        "decoder": {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
+        "decoder": decoder,
         "model": {
             "type": "BPE",
             "dropout": None,
@@ -129,9 +149,10 @@ def _tokenizer_json(tokenizer: Tokenizer, vocab: dict[str, int], merges: list[tu
             "end_of_word_suffix": None,
             "fuse_unk": False,
             "byte_fallback": False,
-            "ignore_merges": tokenizer.model.whole_words,
+            "ignore_merges": model.whole_words,
+            **options,
             "vocab": vocab,
-            "merges": [f"{left} {right}" for left, right in merges],
+            "merges": pairs,
         },
     }
 
@@ -185,6 +206,9 @@ def _template_json(tokenizer: Tokenizer, template: Template) -> dict[str, Any]:
 
 
 def _config_json(tokenizer: Tokenizer) -> dict[str, Any]:
+    model = tokenizer.model
+    unknown = model.unknown_id if isinstance(model, CharacterBPE) else None
+    names = {token.id: token.content for token in tokenizer.added_tokens}
     config: dict[str, Any] = {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "clean_up_tokenization_spaces": False,
@@ -194,7 +218,8 @@ def _config_json(tokenizer: Tokenizer) -> dict[str, Any]:
             for token in tokenizer.added_tokens
         },
     }
-    for key, name in (("bos_token", tokenizer.bos_token), ("eos_token", tokenizer.eos_token)):
+    ends = (("bos_token", tokenizer.bos_token), ("eos_token", tokenizer.eos_token))
+    for key, name in (*ends, ("unk_token", None if unknown is None else names[unknown])):
         if name is not None:
             config[key] = name
     return config

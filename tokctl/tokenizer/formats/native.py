@@ -10,7 +10,10 @@
      "model": {"type": "bpe", "form": "merges" | "ranks", "whole_words": false,
                "tokens": ["21", "2220", null, ...],   id -> bytes in hexadecimal; null: not the model's
                "literals": [ids],                 of these, those that are only ever decoded
-               "merges": [[left id, right id], ...]}, null for the form "ranks"
+               "merges": [[left id, right id], ...], null for the form "ranks"
+               only where the base tokens are characters:
+               "unit": "character", "end_of_word": marker | null, "end_of_word_as": "suffix" | "symbol",
+               "unknown_id": id | null},
      "added_tokens": [{"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"}, ...],
      "unused_ids": [ids],
      "bos": name | null, "eos": name | null,
@@ -18,7 +21,8 @@
 
 A template's place is ``{"sequence": "A"}`` or ``{"id": 5}``, each with ``"type_id"``.
 
-``self-test.json`` holds texts in hexadecimal, their ids, and the semantic hash they belong to.
+``self-test.json`` holds texts in hexadecimal, their ids, what these decode to where it is another text, and the semantic
+hash they belong to.
 """
 
 from __future__ import annotations
@@ -35,6 +39,7 @@ from tokctl.tokenizer.added_tokens import AddedToken
 from tokctl.tokenizer.formats.disjoint import check_disjoint
 from tokctl.tokenizer.formats.json_reader import Reader, read_json
 from tokctl.tokenizer.models.bpe import BPE, unique_tokens
+from tokctl.tokenizer.models.bpe_characters import CharacterBPE, EndOfWord
 from tokctl.tokenizer.normalizers import from_json as normalizer_from_json
 from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
 from tokctl.tokenizer.pre_tokenizers.steps import from_json as step_from_json
@@ -143,14 +148,19 @@ def load(path: Path, value: Any = None) -> Tokenizer:
 
 def self_test(tokenizer: Tokenizer) -> dict[str, Any]:
     """Texts and their ids, with the hash of the tokenizer that gave them."""
-    known = {byte for byte in range(256) if tokenizer.model.byte_ids[byte] >= 0}
-    texts = [text for text in SELF_TEST_TEXTS if known.issuperset(text)]
-    texts += [bytes(sorted(known))]
-    cases = [{"hex": text.hex(), "ids": tokenizer.encode(text)} for text in texts]
-    for name in list(tokenizer.special_ids)[:16]:
-        text = name.encode()
-        if known.issuperset(text):
-            cases.append({"hex": text.hex(), "ids": tokenizer.encode(text)})
+    texts = [*SELF_TEST_TEXTS, tokenizer.model.alphabet_text()]
+    texts += [name.encode() for name in list(tokenizer.special_ids)[:16]]
+    cases = []
+    for text in filter(tokenizer.model.knows, texts):
+        ids = tokenizer.encode(text)
+        decoded = tokenizer.decode_bytes(ids)
+        cases.append(
+            {
+                "hex": text.hex(),
+                "ids": ids,
+                **({} if decoded == tokenizer.normalize(text) else {"decoded": decoded.hex()}),
+            }
+        )
     return {"version": VERSION, "semantic_hash": tokenizer.semantic_hash, "cases": cases}
 
 
@@ -174,8 +184,9 @@ def check_self_test(tokenizer: Tokenizer, directory: Path) -> int:
         case = Reader(value, path, f"$.cases[{i}]")
         text = _hex(case, case.take("hex", str), "hex")
         ids = case.take("ids", list)
+        decoded = _hex(case, case.take("decoded", str), "decoded") if "decoded" in value else tokenizer.normalize(text)
         found = tokenizer.encode(text)
-        if found != ids or tokenizer.decode_bytes(found) != tokenizer.normalize(text):
+        if found != ids or tokenizer.decode_bytes(found) != decoded:
             raise CheckFailed(
                 f"case {i}: {text!r} gave {found}, expected {ids}", code="self-test-ids", file=str(path), row=i
             )
@@ -193,6 +204,17 @@ def _model_json(model: BPE) -> dict[str, Any]:
         "tokens": tokens,
         "literals": [int(i) for i in np.flatnonzero(model.vocabulary.kinds == LITERAL)],
         "merges": None if model.merges is None else model.merges.tolist(),
+        **(_characters_json(model) if isinstance(model, CharacterBPE) else {}),
+    }
+
+
+def _characters_json(model: CharacterBPE) -> dict[str, Any]:
+    end = model.end_of_word
+    return {
+        "unit": "character",
+        "end_of_word": None if end is None else end.marker,
+        "end_of_word_as": "symbol" if end is not None and not end.is_suffix else "suffix",
+        "unknown_id": model.unknown_id,
     }
 
 
@@ -277,9 +299,12 @@ def _model(reader: Reader) -> BPE:
     vocabulary = Vocabulary.from_tokens(tokens, literals)
     whole_words = reader.take("whole_words", bool)
     merges = reader.take("merges", (list, type(None)))
+    characters = _characters(reader) if "unit" in reader.value else None
     reader.refuse_others()
     if (merges is None) != (form == "ranks"):
         raise reader.error(f"{reader.where}.merges does not fit the form {form!r}", code="wrong-shape")
+    if characters is not None and (merges is None or whole_words):
+        raise reader.error(f"{reader.where}: characters have merges and no whole words", code="wrong-shape")
     if merges is None:
         model = BPE(vocabulary, None, None, whole_words)
         unique_tokens(vocabulary)
@@ -287,7 +312,21 @@ def _model(reader: Reader) -> BPE:
     for rank, pair in enumerate(merges):
         if not isinstance(pair, list) or len(pair) != 2 or any(type(side) is not int for side in pair):
             raise reader.error(f"{reader.where}.merges[{rank}] is not a pair of ids: {pair!r}", code="wrong-shape")
+    if characters is not None:
+        return CharacterBPE.from_merges(vocabulary, merges, **characters)
     return BPE.from_merges(vocabulary, merges, whole_words=whole_words)
+
+
+def _characters(reader: Reader) -> dict[str, Any]:
+    """The options of a model whose base tokens are characters."""
+    if reader.take("unit", str) != "character":
+        raise reader.error(f"{reader.where}.unit is {reader.value['unit']!r}, not 'character'", code="wrong-shape")
+    marker = reader.take("end_of_word", (str, type(None)))
+    form = reader.take("end_of_word_as", str)
+    if form not in ("suffix", "symbol") or marker == "":
+        raise reader.error(f"{reader.where}: the end of a word is {marker!r} as {form!r}", code="wrong-shape")
+    end = None if marker is None else EndOfWord(marker, form == "suffix")
+    return {"end_of_word": end, "unknown_id": reader.take("unknown_id", (int, type(None)))}
 
 
 def _added(reader: Reader) -> AddedToken:

@@ -24,6 +24,7 @@ from tokctl.tokenizer.formats.encodings import ENCODINGS
 from tokctl.tokenizer.formats.json_reader import Reader, read_file, read_json
 from tokctl.tokenizer.formats.verification import compare_with_consumer
 from tokctl.tokenizer.models.bpe import BPE, unique_tokens
+from tokctl.tokenizer.models.bpe_characters import CharacterBPE
 from tokctl.tokenizer.pre_tokenizers.patterns import NAMED
 from tokctl.tokenizer.pre_tokenizers.split import WHOLE_TEXT, PreTokenizer
 from tokctl.tokenizer.tokenizer import Tokenizer
@@ -44,6 +45,8 @@ def export(tokenizer: Tokenizer, directory: Path, name: str = "tokenizer") -> li
     if rewriting:
         raise _not_expressible(f"this tokenizer does more to a text than to split it ({', '.join(rewriting)})")
     model = tokenizer.model
+    if isinstance(model, CharacterBPE):
+        raise _not_expressible("its base tokens are characters, and tiktoken's are bytes")
     pattern = pattern_for_tiktoken(tokenizer.pre_tokenizer)
     if not model.is_byte_complete:
         raise _not_expressible(

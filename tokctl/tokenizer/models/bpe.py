@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tokctl.kernels.bpe_encode import Model
     from tokctl.kernels.merge_table import MergeTable
     from tokctl.kernels.word_table import TokenTable
+    from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
 
 
 @dataclass(frozen=True)
@@ -114,6 +115,29 @@ class BPE:
     def is_byte_complete(self) -> bool:
         """Whether every byte has an id, so that any text can be encoded."""
         return bool((self.byte_ids >= 0).all())
+
+    @property
+    def base_ids(self) -> np.ndarray:
+        """``int32[n]``: the ids of the base symbols."""
+        return self.byte_ids[self.byte_ids >= 0]
+
+    def knows(self, text: bytes) -> bool:
+        """Whether a text can be encoded: each of its bytes has an id."""
+        return bool((self.byte_ids[np.frombuffer(text, np.uint8)] >= 0).all())
+
+    def alphabet_text(self) -> bytes:
+        """The bytes that can be encoded, one after another."""
+        return bytes(np.flatnonzero(self.byte_ids >= 0).tolist())
+
+    def spelled_tokens(self, separator: bytes) -> list[bytes | None]:
+        """What each id decodes to; ``separator`` is what stands between words where a model marks their ends."""
+        return self.vocabulary.tokens()
+
+    def encoder(self, pre_tokenizer: PreTokenizer) -> Any:
+        """What encodes text with this model."""
+        from tokctl.tokenizer.models.bpe_encoder import BPEEncoder
+
+        return BPEEncoder(self, pre_tokenizer)
 
     def token_table(self, token_ids: np.ndarray) -> TokenTable:
         """Word table of some tokens by their bytes; ArtifactError for equal bytes."""
@@ -240,6 +264,13 @@ class BPE:
         values = zip(pairs.ranks.tolist(), pairs.merged.tolist(), strict=True)
         return dict(zip(keys, values, strict=True))
 
+    def encoded_token(self, token_id: int) -> list[int] | None:
+        """What merging alone makes of a token's own bytes; None where one of them is outside the alphabet."""
+        token = self.vocabulary.token(token_id)
+        return (
+            self._trace_from(self.byte_ids[np.frombuffer(token, np.uint8)].tolist())[0] if self.knows(token) else None
+        )
+
     def trace(self, word: bytes) -> tuple[list[int], list[MergeStep]]:
         """The ids of one word and every merge on the way, for showing; ``KeyError`` for a byte outside the alphabet.
 
@@ -253,6 +284,10 @@ class BPE:
             if self.byte_ids[byte] < 0:
                 raise KeyError(byte)
             ids.append(int(self.byte_ids[byte]))
+        return self._trace_from(ids)
+
+    def _trace_from(self, ids: list[int]) -> tuple[list[int], list[MergeStep]]:
+        """What ``trace`` gives for a word of base symbols, which are merged in place."""
         steps: list[MergeStep] = []
         while True:
             candidates = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import functools
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from tokctl.errors import ArtifactError, UsageError
 from tokctl.kernels.pattern_automaton import Automaton
 from tokctl.tokenizer import unicode_tables
+from tokctl.tokenizer.pre_tokenizers.code_points import white_space
 from tokctl.tokenizer.pre_tokenizers.compile import compile_patterns
 from tokctl.tokenizer.pre_tokenizers.parse import parse
 from tokctl.tokenizer.pre_tokenizers.patterns import NAMED
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from tokctl.tokenizer.pre_tokenizers.backtracking import Backtracker
 
 WHOLE_TEXT = r"(?s:.)+"  # what "none" runs: the whole text is one word
+WHITE_SPACE = r"\s+"  # what "whitespace" runs
 BUFFER = 1 << 16  # word ends per kernel call
 _LIKE_A_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{2,}")
 
@@ -32,30 +34,36 @@ class PreTokenizer:
     """Split patterns and the Unicode version they are read with.
 
     ``patterns`` are applied in turn, each to the pieces that the ones before made; without patterns the whole text is
-    one word. Make one with ``from_pattern`` or ``from_patterns``, which check the patterns.
+    one word. Make one with ``from_pattern`` or ``from_patterns``, which check the patterns. ``drops_space``: what is all
+    white space is no word (``words``), which only a model that marks the ends of words can afford.
     """
 
     patterns: tuple[str, ...]
     unicode_version: str = unicode_tables.DEFAULT_VERSION
+    drops_space: bool = False
 
     @staticmethod
     def from_pattern(pattern: str, unicode_version: str | None = None) -> PreTokenizer:
-        """From a name in ``patterns.NAMED``, ``none``, or a regular expression (language: see ``parse``).
+        """From a name in ``patterns.NAMED``, ``none``, ``whitespace``, or a regular expression (language: see ``parse``).
+
+        ``whitespace``: the words are what stands between white space, which is dropped.
 
         UsageError ``bad-pattern`` (position and hint) for an invalid expression, ``unknown-pattern`` for a plain word, which
         is a misspelt name rather than an expression that matches this word alone, ``unknown-unicode-version``.
         """
         if pattern == "none":
             return PreTokenizer.from_patterns((), unicode_version)
+        if pattern == "whitespace":
+            return replace(PreTokenizer.from_patterns((WHITE_SPACE,), unicode_version), drops_space=True)
         if not pattern:
             raise UsageError("the split pattern is empty", hint="write none for no splitting", code="bad-pattern")
         if pattern not in NAMED and _LIKE_A_NAME.fullmatch(pattern):
-            close = difflib.get_close_matches(pattern, ["none", *NAMED], n=1)
+            close = difflib.get_close_matches(pattern, ["none", "whitespace", *NAMED], n=1)
             raise UsageError(
                 f"there is no split pattern {pattern!r}",
                 hint=f"did you mean {close[0]!r}?"
                 if close
-                else f"known: none, {', '.join(NAMED)}, or a regular expression",
+                else f"known: none, whitespace, {', '.join(NAMED)}, or a regular expression",
                 code="unknown-pattern",
             )
         return PreTokenizer.from_patterns(NAMED.get(pattern, (pattern,)), unicode_version)
@@ -69,7 +77,9 @@ class PreTokenizer:
 
     @property
     def name(self) -> str:
-        """``none``, the name of the same patterns in ``NAMED``, or ``regex``."""
+        """``none``, ``whitespace``, the name of the same patterns in ``NAMED``, or ``regex``."""
+        if self.drops_space:
+            return "whitespace" if self.patterns == (WHITE_SPACE,) else "regex"
         if not self.patterns:
             return "none"
         return next((name for name, patterns in NAMED.items() if patterns == self.patterns), "regex")
@@ -81,6 +91,7 @@ class PreTokenizer:
             "patterns": list(self.patterns),
             "behavior": "isolated",
             "unicode_version": self.unicode_version,
+            **({"white_space": "dropped"} if self.drops_space else {}),
         }
 
     @staticmethod
@@ -93,13 +104,15 @@ class PreTokenizer:
             or not isinstance(value.get("patterns"), list)
             or not all(isinstance(pattern, str) for pattern in value["patterns"])
             or not isinstance(value.get("unicode_version"), str)
+            or value.get("white_space", "dropped") != "dropped"
         ):
             raise ArtifactError(
                 "the pre-tokenizer is not one that tokctl writes",
                 hint='expected {"type": "split", "behavior": "isolated", "patterns": [...], "unicode_version": "..."}',
                 code="bad-pre-tokenizer",
             )
-        return PreTokenizer.from_patterns(tuple(value["patterns"]), value["unicode_version"])
+        out = PreTokenizer.from_patterns(tuple(value["patterns"]), value["unicode_version"])
+        return replace(out, drops_space=True) if "white_space" in value else out
 
     @property
     def automaton(self) -> Automaton | None:
@@ -132,6 +145,31 @@ class PreTokenizer:
             n, position = scan(automaton, view, position, view.size, buffer)
             found.append(buffer[:n].copy())
         return np.concatenate(found) if found else np.empty(0, np.int64)
+
+    def words(self, data: bytes | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """``int64[n_words]`` twice: where each word starts and stops, without white space where that is dropped."""
+        ends = self.split(data)
+        starts = np.concatenate([np.zeros(1, np.int64), ends[:-1]])[: len(ends)]
+        if not self.drops_space:
+            return starts, ends
+        kept = self.filled_words(data, starts, ends)
+        return starts[kept], ends[kept]
+
+    def filled_words(self, data: bytes | np.ndarray, starts: np.ndarray, stops: np.ndarray) -> np.ndarray:
+        """``int64[k]``: the numbers of the words ``data[starts[i]:stops[i]]`` that are not white space all through."""
+        from tokctl.kernels._boundary import bytes_view
+        from tokctl.kernels.bpe_characters import keep_filled
+
+        kept = np.empty(len(starts), np.int64)
+        n = keep_filled(bytes_view(data), starts, stops, _spaces(self.unicode_version), kept)
+        return kept[:n]
+
+
+@functools.lru_cache(maxsize=8)
+def _spaces(unicode_version: str) -> np.ndarray:
+    """``int64[k]``: the white-space code points, ascending."""
+    bounds = white_space(unicode_tables.load(unicode_version)).bounds.reshape(-1, 2)
+    return np.concatenate([np.arange(first, stop, dtype=np.int64) for first, stop in bounds.tolist()])
 
 
 @functools.lru_cache(maxsize=64)

@@ -29,6 +29,7 @@ TIES: dict[str, str] = {
     "descending": "larger (left id, right id)",
     "first-seen": "the pair that is met first in the current text: minbpe; the words must come in text order",
     "sentencepiece": "fewer characters, then the bytewise smaller merged string: sentencepiece",
+    "subword-nmt": "the bytewise larger left string, then the larger right one: subword-nmt",
 }
 """Name of a tie-break -> what it prefers among the pairs with the highest count."""
 
@@ -65,6 +66,8 @@ def fit_bpe(
     *,
     n_merges: int,
     alphabet: Sequence[bytes],
+    segments: tuple[np.ndarray, np.ndarray] | None = None,
+    passed_over: Sequence[tuple[int, int]] = (),
     ties: str = "ascending",
     min_frequency: int = 2,
     max_token_bytes: int | None = None,
@@ -76,11 +79,13 @@ def fit_bpe(
     ``data[offsets[i]:offsets[i+1]]`` and occurs ``counts[i]`` times (0 is allowed: as if it were not there). Their order
     doesn't matter, except for ``ties="first-seen"``, where it must be the order of first occurrence in the text.
 
-    ``alphabet``: the base tokens in id order, each one byte, no byte twice. ``ties``: a name in ``TIES``; it is asked
-    after the count. For ``sentencepiece``, the characters of a string that is not valid UTF-8 are its bytes other than
-    80..BF. ``min_frequency``: a pair with a smaller count is not merged (0 means 1). ``max_token_bytes`` (inclusive):
-    a pair whose merged string would be longer is never merged; None is no limit. ``on_step(done, total)`` is called with
-    numbers of merges, about ten times a second, and may raise to stop the fit.
+    ``alphabet``: the base tokens in id order, each one byte, no byte twice. ``segments``: (symbols int32[n], offsets
+    int64[n_words+1]) are the words in tokens of an ``alphabet`` of any strings instead, one row for each of ``counts``;
+    ``data`` and ``offsets`` are then not looked at. ``passed_over``: pairs that are never merged. ``ties``: a name in
+    ``TIES``; it is asked after the count. For ``sentencepiece``, the characters of a string that is not valid UTF-8 are
+    its bytes other than 80..BF. ``min_frequency``: a pair with a smaller count is not merged (0 means 1).
+    ``max_token_bytes`` (inclusive): a pair whose merged string would be longer is never merged; None is no limit.
+    ``on_step(done, total)`` is called with numbers of merges, about ten times a second, and may raise to stop the fit.
 
     Equal to tokenizers' ``BpeTrainer`` with ``ties="ascending"``, the gpt2 byte order and ``max_token_length =
     max_token_bytes + 1``, for max_token_bytes >= 2 (tokenizers merges pairs of single characters whatever the limit).
@@ -92,7 +97,13 @@ def fit_bpe(
     Raises ``UsageError`` for an option and ``DataError`` for words that can't be fitted: a byte outside the alphabet
     (``row`` = word, ``offset`` in it), a negative count, a weighted length of 2**63 or more.
     """
-    _check_options(n_merges, alphabet, ties, min_frequency, max_token_bytes)
+    _check_options(n_merges, alphabet, ties, min_frequency, max_token_bytes, of_bytes=segments is None)
+    rows = None
+    if segments is not None:
+        rows = _check_rows(*segments, n_tokens=len(alphabet))
+        lengths = np.array([len(token) for token in alphabet], np.int64)[rows[0]]
+        data = np.frombuffer(b"".join(alphabet), np.uint8)[_byte_places(rows[0], alphabet, lengths)]
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])[rows[1]]
     data, offsets, counts = _check_words(data, offsets, counts)
     from tokctl.tokenizer.trainers.bpe_state import prepare
 
@@ -105,12 +116,20 @@ def fit_bpe(
         ties=ties,
         min_frequency=max(min_frequency, 1),
         max_token_bytes=_INT64_MAX if max_token_bytes is None else max_token_bytes,
+        rows=rows,
+        passed_over=passed_over,
     )
     return _run(state, n_merges, on_step)
 
 
 def _check_options(
-    n_merges: int, alphabet: Sequence[bytes], ties: str, min_frequency: int, max_token_bytes: int | None
+    n_merges: int,
+    alphabet: Sequence[bytes],
+    ties: str,
+    min_frequency: int,
+    max_token_bytes: int | None,
+    *,
+    of_bytes: bool,
 ) -> None:
     if ties not in TIES:
         raise UsageError(f"unknown tie-break {ties!r}", hint=f"choose one of: {', '.join(TIES)}", code="unknown-ties")
@@ -123,8 +142,10 @@ def _check_options(
             f"the longest token can't have {max_token_bytes} bytes", hint="1 or more", code="bad-max-token-bytes"
         )
     for token in alphabet:
-        if len(token) != 1:
-            raise UsageError(f"the base token {token!r} is not a single byte", code="bad-alphabet")
+        if not token or (of_bytes and len(token) != 1):
+            raise UsageError(
+                f"the base token {token!r} is {'not a single byte' if token else 'empty'}", code="bad-alphabet"
+            )
     if len(set(alphabet)) != len(alphabet):
         twice = next(token for i, token in enumerate(alphabet) if token in alphabet[:i])
         raise UsageError(f"the base token {twice!r} is in the alphabet twice", code="bad-alphabet")
@@ -155,6 +176,22 @@ def _check_words(
         data = data[offsets[0] : offsets[-1]]
         offsets = offsets - offsets[0]
     return data, offsets, counts
+
+
+def _check_rows(symbols: np.ndarray, offsets: np.ndarray, *, n_tokens: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of symbols with pinned types, all of them below ``n_tokens``."""
+    offsets = _as_int64(offsets, "offsets")
+    symbols = writable_view(np.asarray(symbols)[offsets[0] : offsets[-1]].astype(np.int32, copy=False))
+    if len(symbols) and not 0 <= int(symbols.min()) <= int(symbols.max()) < n_tokens:
+        raise DataError(f"a symbol of the words is not among the {n_tokens} base tokens", code="bad-words")
+    return symbols, offsets - offsets[0]
+
+
+def _byte_places(symbols: np.ndarray, alphabet: Sequence[bytes], lengths: np.ndarray) -> np.ndarray:
+    """Where each byte of rows of symbols stands in the alphabet's bytes, one token after another."""
+    starts = np.concatenate([[0], np.cumsum([len(token) for token in alphabet])])[symbols]
+    ends = np.cumsum(lengths)
+    return np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(starts - (ends - lengths), lengths)
 
 
 def _as_int64(array: np.ndarray, name: str) -> np.ndarray:

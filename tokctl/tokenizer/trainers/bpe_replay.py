@@ -16,6 +16,7 @@ import numpy as np
 
 from tokctl.errors import CheckFailed, UsageError
 from tokctl.tokenizer.trainers.bpe import BPEFit, OnStep
+from tokctl.tokenizer.trainers.segments import Segments
 
 SAMPLE = 64
 """How many merges are replayed of a fit that is too large for all of them."""
@@ -24,15 +25,6 @@ SEED = 0
 _ALL_WORK = 200_000_000  # symbols that are counted again at most where nobody says how many merges to replay
 _SLICE_WORDS = 1 << 16
 _MIN_CAPACITY = 1 << 17
-
-
-@dataclass(frozen=True)
-class Segments:
-    """Words as symbols: word i is ``symbols[offsets[i]:offsets[i + 1]]`` (int32, int64) and occurs ``counts[i]`` times."""
-
-    symbols: np.ndarray
-    offsets: np.ndarray
-    counts: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -108,6 +100,16 @@ def replay(
         words.merge_up_to(len(fit.merges))
         words.check_end(max(min_frequency, 1))
     return Replay(tuple(checked), len(fit.merges))
+
+
+@dataclass(frozen=True, order=False)
+class _Descending:
+    """A pair of strings that sorts before the smaller ones."""
+
+    strings: tuple[bytes, bytes]
+
+    def __lt__(self, other: _Descending) -> bool:
+        return self.strings > other.strings
 
 
 class _Recount:
@@ -250,6 +252,8 @@ class _Recount:
             return -left, -right
         if self._ties == "first-seen":
             return first
+        if self._ties == "subword-nmt":
+            return _Descending((self._tokens[left], self._tokens[right])), left, right
         joined = self._tokens[left] + self._tokens[right]
         if self._ties == "sentencepiece":
             return sum(byte & 0xC0 != 0x80 for byte in joined), joined, left, right

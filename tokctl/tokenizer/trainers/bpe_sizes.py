@@ -4,78 +4,75 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from tokctl.errors import DataError, UsageError
-from tokctl.tokenizer.layout import Arithmetic, assemble, plan
-from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
+from tokctl.tokenizer.layout import Arithmetic
 from tokctl.tokenizer.tokenizer import Tokenizer
 from tokctl.tokenizer.trainers.bpe import BPEFit, OnStep, fit_bpe
+from tokctl.tokenizer.trainers.bpe_replay import Replay, choose_ranks, replay
+from tokctl.tokenizer.trainers.bpe_start import Start
 
 
 @dataclass(frozen=True)
 class FittedSizes:
-    """``tokenizers`` and ``arithmetic`` by the size asked for; ``fit`` is of the largest; ``shortfall`` says why it is short."""
+    """``tokenizers`` and ``arithmetic`` by the size asked for; ``fit`` is of the largest; ``shortfall`` says why it is short.
+
+    ``replay``: what was counted again, if that was asked for. ``facts``: what the manifest should say besides.
+    """
 
     tokenizers: dict[int, Tokenizer]
     arithmetic: dict[int, Arithmetic]
     fit: BPEFit
     shortfall: str | None
+    replay: Replay | None
+    facts: dict[str, Any]
 
 
 def fit_sizes(
-    data: np.ndarray,
-    offsets: np.ndarray,
-    counts: np.ndarray,
+    start: Start,
     *,
     vocab_sizes: Sequence[int],
-    alphabet: Sequence[bytes],
-    pre_tokenizer: PreTokenizer,
-    specials: Sequence[str] = (),
     special_layout: str = "first",
-    bos: str | None = None,
-    eos: str | None = None,
     ties: str = "ascending",
     min_frequency: int = 2,
     max_token_bytes: int | None = None,
     on_short: str = "error",
+    replay_merges: int | str | None = None,
     on_step: OnStep | None = None,
+    on_replay: OnStep | None = None,
     on_warning: Callable[[str], None] = lambda message: None,
 ) -> FittedSizes:
-    """Fit words (arrays as in :func:`~tokctl.tokenizer.trainers.bpe.fit_bpe`) to each of ``vocab_sizes``.
+    """Fit the words of ``start`` to each of ``vocab_sizes``.
 
-    A size is exact: specials + alphabet + merges. Raises UsageError when a size can't even hold specials and alphabet;
+    A size is exact: what ``start`` begins with, and merges. Raises UsageError when a size can't even hold the former;
     DataError, before the fit where that is certain, when the words don't allow the largest size and ``on_short`` is
-    ``error``. With ``warn`` the sizes that can't be reached are as large as the words allow.
+    ``error``. With ``warn`` the sizes that can't be reached are as large as the words allow. ``replay_merges``: how many
+    merges to count again (``choose_ranks``); CheckFailed where one of them differs.
     """
     if on_short not in ("error", "warn"):
         raise UsageError(f"on_short is {on_short!r}", hint="error or warn", code="bad-on-short")
     sizes = sorted(set(vocab_sizes))
     if not sizes:
         raise UsageError("no vocabulary size is given", hint="vocab_size=32_000", code="no-size")
-    planned = {size: plan(size, n_alphabet=len(alphabet), n_specials=len(specials)) for size in sizes}
+    planned = {size: start.fixed.for_size(size) for size in sizes}
     largest = planned[sizes[-1]]
     if on_short == "error":
-        _check_reachable(largest, offsets)
-    if len(sizes) > 1 and special_layout == "last" and specials:
+        _check_reachable(largest, start)
+    if len(sizes) > 1 and special_layout == "last" and start.fixed.n_specials:
         on_warning("special layout 'last': the specials' ids differ between the sizes; 'first' keeps every id")
-    fit = fit_bpe(
-        data,
-        offsets,
-        counts,
-        n_merges=largest.n_merges,
-        alphabet=alphabet,
-        ties=ties,
-        min_frequency=min_frequency,
-        max_token_bytes=max_token_bytes,
-        on_step=on_step,
-    )
+    options: dict[str, Any] = {"ties": ties, "min_frequency": min_frequency, "max_token_bytes": max_token_bytes}
+    fit, passed_over = _fit(start, largest.n_merges, on_step, options)
+    replayed = None
+    if replay_merges is not None:
+        replayed = _replay(start, fit, replay_merges, on_replay, options)
     shortfall = None
     if len(fit.merges) < largest.n_merges:
         shortfall = _shortfall(largest, fit, min_frequency)
         if on_short == "error":
-            achieved = largest.vocab_size - largest.n_merges + len(fit.merges)
+            achieved = largest.n_fixed + len(fit.merges)
             raise DataError(
                 shortfall,
                 hint=f"ask for {achieved:,}, lower the minimum frequency, or accept it with on-short warn",
@@ -84,36 +81,69 @@ def fit_sizes(
         on_warning(shortfall)
     tokenizers, arithmetic = {}, {}
     for size in sizes:
-        tokenizers[size], arithmetic[size] = assemble(
-            alphabet,
-            fit.merges[: planned[size].n_merges],
-            specials=specials,
-            special_layout=special_layout,
-            pre_tokenizer=pre_tokenizer,
-            bos=bos,
-            eos=eos,
+        merges = fit.merges[: planned[size].n_merges]
+        tokenizers[size] = start.assemble(merges)
+        arithmetic[size] = start.fixed.for_size(start.fixed.n_fixed + len(merges))
+    facts = dict(start.facts)
+    if start.growth is not None:
+        facts["extension"] = {"passed_over": passed_over, **start.growth.prove(fit.merges)}
+    return FittedSizes(tokenizers, arithmetic, fit, shortfall, replayed, facts)
+
+
+def _fit(start: Start, n_merges: int, on_step: OnStep | None, options: dict[str, Any]) -> tuple[BPEFit, int]:
+    """The fit, and how many pairs an extension had to pass over (each costs the merges from there on again)."""
+    segments = None if start.segments is None else (start.segments.symbols, start.segments.offsets)
+    words = start.words if start.segments is None else (*start.words[:2], start.segments.counts)
+    passed_over: list[tuple[int, int]] = []
+    while True:
+        fit = fit_bpe(
+            *words,
+            n_merges=n_merges,
+            alphabet=start.tokens,
+            segments=segments,
+            passed_over=passed_over,
+            on_step=on_step,
+            **options,
         )
-    return FittedSizes(tokenizers, arithmetic, fit, shortfall)
+        unfit = None if start.growth is None else start.growth.first_unfit(fit.merges)
+        if unfit is None:
+            return fit, len(passed_over)
+        passed_over.append((int(fit.merges[unfit, 0]), int(fit.merges[unfit, 1])))
 
 
-def _check_reachable(wanted: Arithmetic, offsets: np.ndarray) -> None:
+def _replay(start: Start, fit: BPEFit, wanted: int | str, on_step: OnStep | None, options: dict[str, Any]) -> Replay:
+    rows, growth = start.rows, start.growth
+    ranks = choose_ranks(len(fit.merges), wanted, len(rows.symbols))
+    known: dict[tuple[int, int], bool] = {}
+
+    def is_passed_over(rank: int, left: int, right: int) -> bool:
+        if growth is None or (rank < len(fit.merges) and (left, right) == tuple(fit.merges[rank].tolist())):
+            return False
+        if (left, right) not in known:
+            known[left, right] = growth.is_unfit(fit.merges[:rank], (left, right))
+        return known[left, right]
+
+    return replay(
+        rows, fit, tokens=start.tokens, ranks=ranks, is_passed_over=is_passed_over, on_step=on_step, **options
+    )
+
+
+def _check_reachable(wanted: Arithmetic, start: Start) -> None:
     """Refuse at once a size that no fit can reach: each merge takes at least one token out of some distinct word."""
+    offsets = start.words[1] if start.segments is None else start.segments.offsets
     n_words = len(offsets) - 1
     most = max(int(offsets[-1] - offsets[0]) - int(np.count_nonzero(np.diff(offsets))), 0)
     if wanted.n_merges > most:
         raise DataError(
             f"a vocabulary of {wanted.vocab_size:,} can't be reached: {wanted}, and the {n_words:,} distinct words of this "
             f"corpus allow at most {most:,} merges",
-            hint=f"ask for at most {wanted.vocab_size - wanted.n_merges + most:,}, give more text, or accept less with "
-            "on-short warn",
+            hint=f"ask for at most {wanted.n_fixed + most:,}, give more text, or accept less with on-short warn",
             code="size-not-reachable",
         )
 
 
 def _shortfall(wanted: Arithmetic, fit: BPEFit, min_frequency: int) -> str:
-    achieved = Arithmetic(
-        wanted.vocab_size - wanted.n_merges + len(fit.merges), wanted.n_specials, wanted.n_alphabet, len(fit.merges)
-    )
+    achieved = wanted.for_size(wanted.n_fixed + len(fit.merges))
     reason = (
         f"the most frequent pair left occurs {fit.best_remaining:,} times, below the minimum of {min_frequency:,}"
         if fit.stopped == "min-frequency"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from tokctl.errors import DataError
-from tokctl.kernels import bpe_merge, bpe_recount, bpe_words, pair_table
+from tokctl.kernels import bpe_merge, bpe_recount, bpe_words, pair_heap, pair_table
 from tokctl.kernels.bpe_merge import FitState
 from tokctl.kernels.pair_heap import Spelling
 
@@ -24,7 +25,9 @@ _TIES = {
     "descending": bpe_merge.DESCENDING,
     "first-seen": bpe_merge.FIRST_SEEN,
     "sentencepiece": bpe_merge.SENTENCEPIECE,
+    "subword-nmt": bpe_merge.SUBWORD_NMT,
 }
+_COMPARED = {"sentencepiece": pair_heap.MERGED, "subword-nmt": pair_heap.PAIRWISE}
 
 
 def prepare(
@@ -37,66 +40,56 @@ def prepare(
     ties: str,
     min_frequency: int,
     max_token_bytes: int,
+    rows: tuple[np.ndarray, np.ndarray] | None = None,
+    passed_over: Sequence[tuple[int, int]] = (),
     wide: bool = False,
 ) -> FitState:
-    """The state before the first merge. ``wide`` forces the 64-bit positions of inputs beyond 2**31."""
+    """The state before the first merge; ``rows``: the words as symbols (``data`` and ``offsets`` are then their bytes).
+
+    ``wide`` forces the 64-bit positions of inputs beyond 2**31.
+    """
     n_base, n_words = len(alphabet), len(counts)
     n_positions = len(data) + n_words + 1
     index_type = np.int64 if wide or n_positions > _MAX_NARROW else np.int32
 
-    base_ids = np.full(256, -1, np.int32)
+    base_lengths = np.array([len(token) for token in alphabet], np.int64)
     base_bytes = np.frombuffer(b"".join(alphabet), np.uint8)
-    base_ids[base_bytes] = np.arange(n_base, dtype=np.int32)
-
+    base_starts = np.cumsum(base_lengths) - base_lengths
+    avoided = np.sort(np.array([left << 32 | right for left, right in passed_over], np.int64))
     pool = np.empty((n_positions, 2), index_type)
     pool[0] = bpe_words.SEPARATOR
-    for first, last in _word_ranges(offsets):
-        bad = bpe_words.fill_pool(data, offsets, counts, base_ids, first, last, pool)
-        if bad >= 0:
-            row = int(np.searchsorted(offsets, bad, side="right")) - 1
-            raise DataError(
-                f"byte 0x{data[bad]:02x} of word {row} is not in the alphabet of {n_base} base tokens",
-                hint="give an alphabet that holds every byte of the words; all 256 bytes is the default",
-                row=row,
-                offset=int(bad - offsets[row]),
-                code="byte-not-in-alphabet",
-            )
-
-    windows = np.zeros((n_base, n_base), np.int64)
-    weights = np.zeros((n_base, n_base), np.int64)
-    for first in range(0, n_positions - 1, _SCAN):
-        bpe_words.count_windows(pool, counts, first, min(first + _SCAN, n_positions - 1), windows, weights)
-    n_windows = int(windows.sum())
-
-    kept = (weights >= min_frequency) if max_token_bytes >= 2 else np.zeros_like(weights, dtype=bool)
-    left, right = np.nonzero(kept)
-    lengths = windows[left, right]
+    if rows is None:
+        windows = _windows_of_bytes(data, offsets, counts, alphabet, pool)
+    else:
+        windows = _windows_of_symbols(*rows, counts, base_lengths, pool)
+    kept = windows.weights >= min_frequency
+    kept &= base_lengths[windows.keys >> 32] + base_lengths[windows.keys & 0xFFFFFFFF] <= max_token_bytes
+    kept &= ~np.isin(windows.keys, avoided)
+    n_windows = int(windows.lengths.sum())
+    keys, weights, lengths = windows.keys[kept], windows.weights[kept], windows.lengths[kept]
     starts = np.cumsum(lengths) - lengths
-    cursors = np.full((n_base, n_base), -1, np.int64)
-    cursors[left, right] = starts
 
     # Each merge takes one window away and makes at most two, so all rounds together make at most 2 * n_windows;
     # pages that are never written cost no memory.
     n_merges = min(n_merges, n_windows)
     occurrences = np.empty(int(lengths.sum()) + (2 * n_windows if n_merges else 0), index_type)
-    for first in range(0, n_positions - 1, _SCAN):
-        bpe_words.place_windows(pool, first, min(first + _SCAN, n_positions - 1), cursors, occurrences)
+    windows.place(kept, starts, occurrences)
 
-    table = _new_table(len(left))
-    keys = (left.astype(np.int64) << 32) | right
-    pair_table.put_all(table, keys, weights[left, right], starts, lengths)
+    table = _new_table(len(keys))
+    pair_table.put_all(table, keys, weights, starts, lengths)
 
     n_symbols = n_base + n_merges
     spelling = Spelling(
         # The base tokens' bytes stand behind the data.
-        data=np.concatenate([data, base_bytes]) if ties == "sentencepiece" else np.empty(0, np.uint8),
+        data=np.concatenate([data, base_bytes]) if ties in _COMPARED else np.empty(0, np.uint8),
         at=np.zeros(n_symbols, np.int64),
         length=np.ones(n_symbols, np.int64),
-        is_compared=np.array([ties == "sentencepiece"], np.int64),
+        is_compared=np.array([_COMPARED.get(ties, 0)], np.int64),
     )
-    spelling.at[:n_base] = len(data) + np.arange(n_base)
+    spelling.at[:n_base] = len(data) + base_starts
+    spelling.length[:n_base] = base_lengths
     n_chars = np.zeros(n_symbols, np.int64)
-    n_chars[:n_base] = (base_bytes & 0xC0) != 0x80
+    n_chars[:n_base] = np.add.reduceat((base_bytes & 0xC0) != 0x80, base_starts, dtype=np.int64)
     state = bpe_merge.FitState(
         pool=pool,
         counts=counts,
@@ -113,15 +106,87 @@ def prepare(
         n_tokens=np.empty(n_merges + 1, np.int64),
         control=np.zeros(7, np.int64),
         limits=np.zeros(4, np.int64),
+        passed_over=avoided,
     )
-    state.n_tokens[0] = np.dot(np.diff(offsets), counts)
+    state.n_tokens[0] = np.dot(np.diff(offsets if rows is None else rows[1]), counts)
     state.control[bpe_merge.N_OCCURRENCES] = lengths.sum()
-    state.control[bpe_merge.N_ROWS] = len(left)
+    state.control[bpe_merge.N_ROWS] = len(keys)
     state.limits[bpe_merge.N_BASE] = n_base
     state.limits[bpe_merge.MIN_FREQUENCY] = min_frequency
     state.limits[bpe_merge.MAX_TOKEN_BYTES] = max_token_bytes
     state.limits[bpe_merge.TIES] = _TIES[ties]
     return state
+
+
+class _Windows(NamedTuple):
+    """The pairs before the first merge: ``keys``, ``weights``, ``lengths`` (windows) int64[n], keys ascending.
+
+    ``place(kept, starts, occurrences)`` writes the windows' positions of the pairs ``kept bool[n]`` to their slices, which
+    begin at ``starts``, in ascending order.
+    """
+
+    keys: np.ndarray
+    weights: np.ndarray
+    lengths: np.ndarray
+    place: Callable[[np.ndarray, np.ndarray, np.ndarray], None]
+
+
+def _windows_of_bytes(
+    data: np.ndarray, offsets: np.ndarray, counts: np.ndarray, alphabet: Sequence[bytes], pool: np.ndarray
+) -> _Windows:
+    """Fill the pool with the words' bytes and count their pairs, in two dense tables."""
+    n_base, n_positions = len(alphabet), len(pool)
+    base_ids = np.full(256, -1, np.int32)
+    base_ids[np.frombuffer(b"".join(alphabet), np.uint8)] = np.arange(n_base, dtype=np.int32)
+    for first, last in _word_ranges(offsets):
+        bad = bpe_words.fill_pool(data, offsets, counts, base_ids, first, last, pool)
+        if bad >= 0:
+            row = int(np.searchsorted(offsets, bad, side="right")) - 1
+            raise DataError(
+                f"byte 0x{data[bad]:02x} of word {row} is not in the alphabet of {n_base} base tokens",
+                hint="give an alphabet that holds every byte of the words; all 256 bytes is the default",
+                row=row,
+                offset=int(bad - offsets[row]),
+                code="byte-not-in-alphabet",
+            )
+    windows = np.zeros((n_base, n_base), np.int64)
+    weights = np.zeros((n_base, n_base), np.int64)
+    for first in range(0, n_positions - 1, _SCAN):
+        bpe_words.count_windows(pool, counts, first, min(first + _SCAN, n_positions - 1), windows, weights)
+    left, right = np.nonzero(windows)
+
+    def place(kept: np.ndarray, starts: np.ndarray, occurrences: np.ndarray) -> None:
+        cursors = np.full((n_base, n_base), -1, np.int64)
+        cursors[left[kept], right[kept]] = starts
+        for first in range(0, n_positions - 1, _SCAN):
+            bpe_words.place_windows(pool, first, min(first + _SCAN, n_positions - 1), cursors, occurrences)
+
+    return _Windows((left.astype(np.int64) << 32) | right, weights[left, right], windows[left, right], place)
+
+
+def _windows_of_symbols(
+    symbols: np.ndarray, offsets: np.ndarray, counts: np.ndarray, lengths: np.ndarray, pool: np.ndarray
+) -> _Windows:
+    """Fill the pool with the words' symbols and count their pairs, by sorting them."""
+    position = 1
+    for first, last in _word_ranges(offsets):
+        position = bpe_words.fill_pool_with_symbols(symbols, offsets, counts, lengths, first, last, position, pool)
+    words = np.repeat(np.arange(len(counts)), np.diff(offsets))
+    ends = np.cumsum(lengths[symbols])
+    is_window = (words[:-1] == words[1:]) & (counts[words[:-1]] > 0)
+    positions = (ends - lengths[symbols] + words + 1)[:-1][is_window]
+    keys = ((symbols[:-1].astype(np.int64) << 32) | symbols[1:])[is_window]
+    order = np.argsort(keys, kind="stable")
+    positions, keys = positions[order], keys[order]
+    weights = counts[words[:-1]][is_window][order]
+    starts = np.flatnonzero(np.concatenate([np.ones(min(len(keys), 1), np.bool_), keys[1:] != keys[:-1]]))
+    n_windows = np.diff(np.concatenate([starts, [len(keys)]]))
+
+    def place(kept: np.ndarray, slices: np.ndarray, occurrences: np.ndarray) -> None:
+        chosen = np.repeat(kept, n_windows)
+        occurrences[: int(chosen.sum())] = positions[chosen]
+
+    return _Windows(keys[starts], np.add.reduceat(weights, starts) if len(starts) else weights, n_windows, place)
 
 
 def _word_ranges(offsets: np.ndarray) -> list[tuple[int, int]]:
@@ -178,6 +243,7 @@ def best_rare(state: FitState) -> int:
                 position,
                 min(position + _SCAN, n_positions),
                 int(state.limits[bpe_merge.MAX_TOKEN_BYTES]),
+                state.passed_over,
                 part,
                 n_parts,
                 table,
