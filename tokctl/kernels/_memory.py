@@ -99,7 +99,7 @@ def prefetch(typingctx, array, index):
     return types.void(array, index), codegen
 
 
-@jit
+@jit(inner=True)
 def load_short(data, start, stop):
     """``(low, high)``: the at most 16 bytes of ``data[start:stop]`` as two little-endian ``uint64``, zero-padded."""
     length = stop - start
@@ -120,7 +120,7 @@ def load_short(data, start, stop):
     return low, high
 
 
-@jit
+@jit(inner=True)
 def big_endian(value):
     """The bytes of a ``uint64`` reversed, so that integer order is the order of the bytes."""
     value = ((value & np.uint64(0x00FF00FF00FF00FF)) << np.uint64(8)) | (
@@ -132,7 +132,7 @@ def big_endian(value):
     return (value << np.uint64(32)) | (value >> np.uint64(32))
 
 
-@jit
+@jit(inner=True)
 def prefix8(data, start, stop):
     """The first 8 bytes of ``data[start:stop]`` as an integer that orders like them (zero-padded at the end)."""
     if stop - start > 8:
@@ -142,7 +142,7 @@ def prefix8(data, start, stop):
     return big_endian(load_short(data, start, stop)[0])
 
 
-@jit
+@jit(inner=True)
 def equal_bytes(left, left_start, right, right_start, length):
     """Whether ``length`` bytes are the same in both arrays."""
     i = 0
@@ -157,7 +157,7 @@ def equal_bytes(left, left_start, right, right_start, length):
     return True
 
 
-@jit
+@jit(inner=True)
 def compare_bytes(left, left_start, left_stop, right, right_start, right_stop):
     """-1, 0 or 1: the bytewise order of two ranges; a proper prefix comes first."""
     length = min(left_stop - left_start, right_stop - right_start)
@@ -179,7 +179,7 @@ def compare_bytes(left, left_start, left_stop, right, right_start, right_stop):
     return -1 if left_stop - left_start < right_stop - right_start else 1
 
 
-@jit
+@jit(inner=True)
 def copy_bytes(source, start, stop, target, at):
     """Copy ``source[start:stop]`` to ``target[at:]``. A loop: slice assignment takes numba a second to compile."""
     for i in range(stop - start):

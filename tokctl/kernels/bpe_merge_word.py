@@ -98,7 +98,7 @@ def merge_short(data, start, stop, byte_ids, byte_pairs, merge_table, space):
     return n
 
 
-@jit(borrows=True)
+@jit(inner=True, borrows=True)
 def _sift_down(heap, size, at):
     """Restore the heap's order below ``at``."""
     item = heap[at]
@@ -115,7 +115,7 @@ def _sift_down(heap, size, at):
     heap[at] = item
 
 
-@jit(borrows=True)
+@jit(inner=True, borrows=True)
 def _push(heap, size, item):
     """Add ``item`` to a heap of ``size`` and return the new size."""
     at = size

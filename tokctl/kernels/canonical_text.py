@@ -74,7 +74,7 @@ def canonicalise(table, data, offsets, out, out_offsets, facts):
         out_offsets[document + 1] = size
 
 
-@jit
+@jit(inner=True)
 def _canonicalise_one(table, data, start, stop, out, size, facts):
     first = size
     n_letters, n_unspaced = 0, 0
@@ -151,7 +151,7 @@ def _canonicalise_one(table, data, start, stop, out, size, facts):
     return size
 
 
-@jit
+@jit(inner=True)
 def _segment_end(table, data, i, stop):
     """Where the segment that is at least up to ``i`` ends, and the letters met on the way there."""
     letters, unspaced = 0, 0
@@ -166,7 +166,7 @@ def _segment_end(table, data, i, stop):
     return i, letters, unspaced
 
 
-@jit
+@jit(inner=True)
 def _write_segment(table, data, start, stop, out, size):
     """Normalise the code points of ``data[start:stop]`` into ``out`` at ``size``; return the new size."""
     points = np.empty(max(_SCRATCH, stop - start), np.int32)
@@ -266,7 +266,7 @@ def _order(classes, points):
         i = j
 
 
-@jit
+@jit(inner=True)
 def _compose(table, points):
     """Canonical composition in place; the view that is left."""
     n = 0
@@ -288,7 +288,7 @@ def _compose(table, points):
     return points[:n]
 
 
-@jit
+@jit(inner=True)
 def _pair(table, first, second):
     """The primary composite of two code points, or -1."""
     if _L_BASE <= first < _L_BASE + _L_COUNT and _V_BASE <= second < _V_BASE + _V_COUNT:

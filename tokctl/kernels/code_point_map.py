@@ -38,7 +38,7 @@ def code_point_map(mapping: Mapping[int, Iterable[int]], dtype: type = np.int32)
     return CodePointMap(pages, slots, np.array(offsets, np.int32), np.array(values, dtype))
 
 
-@jit
+@jit(inner=True)
 def map_entry(mapping, point):
     """The entry of a code point, 0 where there is none."""
     return mapping.slots[mapping.pages[point >> 8] * 256 + (point & 255)]

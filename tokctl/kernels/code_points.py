@@ -7,7 +7,7 @@ import numpy as np
 from tokctl.kernels._jit import jit
 
 
-@jit
+@jit(inner=True)
 def sequence_length(data, at, stop):
     """Length of the well-formed UTF-8 sequence at ``at`` (Unicode table 3-7), or 1 for a byte that begins none."""
     lead = data[at]
@@ -75,7 +75,7 @@ def decode(data, i, stop):
     return point, width
 
 
-@jit
+@jit(inner=True)
 def put_code_point(out, size, point):
     """Write the UTF-8 of ``point`` (a surrogate too) at ``out[size:]``; return the new size."""
     if point < 0x80:

@@ -95,7 +95,7 @@ def find(parent, node):
     return node
 
 
-@jit
+@jit(inner=True)
 def unite(parent, left, right):
     """Join two components; the lower root stays one. The root of both."""
     left, right = find(parent, left), find(parent, right)
@@ -192,7 +192,7 @@ def _place(forest, values, offsets, node, n_lists, threshold, max_failures, coun
     return n_lists
 
 
-@jit
+@jit(inner=True)
 def _passes(failed, values, offsets, left, right, threshold, counts):
     """Whether two nodes are similar; pairs that are not are remembered, as they often share several bands."""
     pair = (np.uint64(min(left, right)) << np.uint64(32)) | np.uint64(max(left, right))

@@ -48,7 +48,7 @@ def affine32(hashes, offsets, a, b, mix, out):
             i += 4
 
 
-@jit
+@jit(inner=True)
 def _mix32(h, shift_1, factor_1, shift_2, factor_2, shift_3, low_bits):
     h &= low_bits
     h = ((h ^ (h >> shift_1)) * factor_1) & low_bits

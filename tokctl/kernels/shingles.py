@@ -119,7 +119,7 @@ def sort_sets(hashes, offsets):
         hashes[offsets[i] : offsets[i + 1]].sort()
 
 
-@jit
+@jit(inner=True)
 def _mix(value):
     """A bijection of uint64 that spreads all bits (the finalizer of SplitMix64)."""
     value += _MIX_1

@@ -94,7 +94,7 @@ def hash_long(data, start, stop):
     return h ^ (h >> np.uint64(29))
 
 
-@jit(borrows=True)
+@jit(inner=True, borrows=True)
 def hash_key(low, high, tag):
     """64-bit hash of a key; the table takes its top bits. The high half is not mixed in for long words (it is an address)."""
     h = (low ^ (tag * _MIX_3)) * _MIX_1
@@ -102,13 +102,13 @@ def hash_key(low, high, tag):
     return (h ^ (h >> np.uint64(32))) * _MIX_1
 
 
-@jit(borrows=True)
+@jit(inner=True, borrows=True)
 def short_hash(key):
     """64-bit hash of a short word's key."""
     return (key ^ (key >> np.uint64(31))) * _MIX_1
 
 
-@jit(borrows=True)
+@jit(inner=True, borrows=True)
 def shift_of(capacity):
     """How far a hash is shifted down to number the slots of a table of ``capacity``."""
     shift = 64

@@ -51,7 +51,7 @@ class Output(NamedTuple):
     counts: np.ndarray
 
 
-@jit
+@jit(inner=True)
 def _is_before(inputs, a, b):
     """Whether run ``a``'s current row comes before run ``b``'s; equal rows in the order of the runs."""
     if inputs.prefixes[a] != inputs.prefixes[b]:
@@ -67,13 +67,13 @@ def _is_before(inputs, a, b):
     return a < b
 
 
-@jit
+@jit(inner=True)
 def _read_prefix(inputs, run):
     row = inputs.next[run]
     inputs.prefixes[run] = prefix8(inputs.data, inputs.starts[run, row], inputs.stops[run, row])
 
 
-@jit
+@jit(inner=True)
 def _sift_down(inputs, size, at):
     heap = inputs.heap
     run = heap[at]

@@ -47,7 +47,7 @@ def xxh3_64(data, start, stop):
     return _hash_long(data, start, length)
 
 
-@jit
+@jit(inner=True)
 def _hash_to_16(data, start, length):
     n = np.uint64(length)
     if length > 8:
@@ -71,7 +71,7 @@ def _hash_to_16(data, start, length):
     return _avalanche_xxh64(load8(_SECRET, 56) ^ load8(_SECRET, 64))
 
 
-@jit
+@jit(inner=True)
 def _hash_to_240(data, start, length):
     accumulator = np.uint64(length) * _PRIME64_1
     if length <= 128:
@@ -89,7 +89,7 @@ def _hash_to_240(data, start, length):
     return _avalanche(accumulator)
 
 
-@jit
+@jit(inner=True)
 def _hash_long(data, start, length):
     lanes = np.empty(8, np.uint64)
     lanes[0], lanes[1], lanes[2], lanes[3] = _PRIME32_3, _PRIME64_1, _PRIME64_2, _PRIME64_3
@@ -115,7 +115,7 @@ def _hash_long(data, start, length):
     return _avalanche(result)
 
 
-@jit
+@jit(inner=True)
 def _accumulate(lanes, data, position, secret):
     for i in range(8):
         value = load8(data, position + 8 * i)
@@ -124,14 +124,14 @@ def _accumulate(lanes, data, position, secret):
         lanes[i] += (keyed & _U32) * (keyed >> np.uint64(32))
 
 
-@jit
+@jit(inner=True)
 def _mix16(data, position, secret):
     low = load8(data, position) ^ load8(_SECRET, secret)
     high = load8(data, position + 8) ^ load8(_SECRET, secret + 8)
     return _fold(low, high)
 
 
-@jit
+@jit(inner=True)
 def _fold(left, right):
     """The two halves of the 128-bit product, xored: schoolbook multiplication of 32-bit halves."""
     shift = np.uint64(32)
@@ -144,14 +144,14 @@ def _fold(left, right):
     return ((middle << shift) | (low & _U32)) ^ high
 
 
-@jit
+@jit(inner=True)
 def _avalanche(h):
     h ^= h >> np.uint64(37)
     h *= _PRIME_MX1
     return h ^ (h >> np.uint64(32))
 
 
-@jit
+@jit(inner=True)
 def _avalanche_xxh64(h):
     h ^= h >> np.uint64(33)
     h *= _PRIME64_2
@@ -160,13 +160,13 @@ def _avalanche_xxh64(h):
     return h ^ (h >> np.uint64(32))
 
 
-@jit
+@jit(inner=True)
 def _load4(data, position):
     value = np.uint64(data[position]) | (np.uint64(data[position + 1]) << np.uint64(8))
     value |= np.uint64(data[position + 2]) << np.uint64(16)
     return value | (np.uint64(data[position + 3]) << np.uint64(24))
 
 
-@jit
+@jit(inner=True)
 def _rotate(value, bits):
     return (value << np.uint64(bits)) | (value >> np.uint64(64 - bits))
