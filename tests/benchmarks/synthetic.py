@@ -92,7 +92,7 @@ class Source:
 
 
 def _pieces(path: Path) -> Iterator[str]:
-    text = path.read_text("utf-8")
+    text = "\n\n" + path.read_text("utf-8")  # so that its first word stands apart wherever it comes
     start = 0
     while start < len(text):
         stop = start + _CHUNK
