@@ -42,6 +42,10 @@ def _count_and_fit() -> None:
         words = WordCounts.read_parquet(path)
         words.check()
         WordCounts.merge([words, words])
+    two_threads = WordCounter(PreTokenizer.from_pattern("gpt2"), workers=2)
+    for _ in range(2):
+        two_threads.add_texts(pa.array(_TEXTS, pa.large_string()))
+    two_threads.finish_in_memory()
     fitted = {}
     for ties in ("ascending", "sentencepiece"):
         fitted[ties] = fit(

@@ -365,18 +365,16 @@ _WORDS = st.lists(
 @given(_WORDS, st.integers(1, 4), st.booleans())
 @settings(derandomize=True, max_examples=150, deadline=None)
 def test_any_words_are_sorted_by_any_number_of_threads(words: list[bytes], workers: int, is_sliced: bool) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tokctl.corpus.word_counts.ordered._FEW_WORDS", 1)
-        counter = WordCounter(NONE, workers=workers, is_sliced=is_sliced)
-        slices = ["a" if word[0] % 3 else "b" for word in words]
-        counter.add_batches(
-            Batch(
-                pa.array(words[k : k + 10], pa.binary()),
-                pa.array(slices[k : k + 10], pa.string()) if is_sliced else None,
-            )
-            for k in range(0, len(words), 10)
+    counter = WordCounter(NONE, workers=workers, is_sliced=is_sliced)
+    slices = ["a" if word[0] % 3 else "b" for word in words]
+    counter.add_batches(
+        Batch(
+            pa.array(words[k : k + 10], pa.binary()),
+            pa.array(slices[k : k + 10], pa.string()) if is_sliced else None,
         )
-        counts, report = counter.finish_in_memory()
+        for k in range(0, len(words), 10)
+    )
+    counts, report = counter.finish_in_memory()
     assert [(counts.word(i), count) for i, (_, count) in enumerate(counts.items())] == sorted(Counter(words).items())
     assert report.total == len(words)
     if is_sliced:

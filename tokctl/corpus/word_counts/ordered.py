@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from tokctl.kernels.word_count import Table
 
 _SAMPLE = 1024  # prefixes that are looked at to divide the words among threads
-_FEW_WORDS = 1 << 14  # which one thread orders in less time than others need to start
 
 
 class OrderedWords(NamedTuple):
@@ -58,7 +57,7 @@ def _ordered_rows(table: Table, n_words: int, pool: Executor, threads: int) -> l
     kernel.collect(table, prefixes, rows)
     other_prefixes, other_rows = np.empty(n_words, np.uint64), np.empty(n_words, np.int64)
     starts = np.array([0, n_words], np.int64)
-    if threads > 1 and n_words >= _FEW_WORDS:
+    if threads > 1 and n_words:
         starts = np.empty(threads + 1, np.int64)
         sample = np.sort(prefixes[:: max(1, n_words // _SAMPLE)])
         pivots = sample[np.arange(1, threads) * sample.size // threads]
