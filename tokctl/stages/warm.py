@@ -29,7 +29,9 @@ def _count_and_fit() -> None:
     from tokctl.tokenizer.dropout import Dropout
     from tokctl.tokenizer.models.bpe import BPE
     from tokctl.tokenizer.normalizers.unicode_form import UnicodeForm
+    from tokctl.tokenizer.pre_tokenizers.matching import Pattern
     from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
+    from tokctl.tokenizer.pre_tokenizers.split_by import SplitBy
     from tokctl.tokenizer.vocabulary import Vocabulary
 
     with tempfile.TemporaryDirectory(prefix="tokctl-warm-") as scratch:
@@ -60,7 +62,9 @@ def _count_and_fit() -> None:
     assert improper.schedule_dependent == [2]
     for text in _TEXTS:
         tokenizer.encode_with_offsets(text, "raw_codepoints", special_in_text="ordinary")
-    rewriting = replace(tokenizer, normalizers=(UnicodeForm("nfc"),))
+    rewriting = replace(
+        tokenizer, normalizers=(UnicodeForm("nfc"),), steps=(SplitBy(Pattern(r"\s"), "merged-with-next"),)
+    )
     rewriting.encode_with_offsets("e\u0301", "raw_codepoints")
 
 

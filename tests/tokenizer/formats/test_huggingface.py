@@ -82,6 +82,15 @@ def test_vocab_and_merges_on_request(tmp_path):
             huggingface.export(wrong, tmp_path / "x", vocab_and_merges=True)
 
 
+def test_a_vocabulary_with_an_end_of_word_suffix_is_refused(tmp_path):
+    vocab = {char: i for i, char in enumerate("ab")} | {"a</w>": 2, "b</w>": 3, "ab</w>": 4}
+    (tmp_path / "vocab.json").write_text(json.dumps(vocab))
+    (tmp_path / "merges.txt").write_text("#version: 0.2\na b</w>\n")
+    with pytest.raises(ArtifactError, match="</w>") as caught:
+        load(tmp_path)
+    assert caught.value.code == "unsupported"
+
+
 def vars_of(model):
     return {"vocabulary": model.vocabulary, "merges": model.merges, "merged": model.merged}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NoReturn
 
 import numpy as np
 
@@ -31,32 +32,40 @@ def read_model(
     whose result is no token.
     """
     added = added or {}
-    merged = {side for left, right in merges for side in (left, right, left + right)}
+    lefts, rights = [left for left, _ in merges], [right for _, right in merges]
+    results = [left + right for left, right in merges]
+    merged = set(lefts).union(rights, results) if added else set[str]()
     outside = {s: special or not whole_words for s, special in added.items() if s not in merged and len(s) > 1}
     tokens, literals = _spelled_tokens(vocab, outside)
     vocabulary = Vocabulary.from_tokens(tokens, literals)
-    literal_ids = set(literals)
-    ranked: dict[tuple[int, int], int] = {}
-    for rank, (left, right) in enumerate(merges):
-        for side in (left, right):
-            if side not in vocab:
-                raise ArtifactError(
-                    f"merge {rank} ({left!r} {right!r}) uses {side!r}, which is not in the vocabulary",
-                    code="merge-unknown-token",
-                )
-        if left + right not in vocab:
+    ids = np.empty((3, len(merges)), np.int64)
+    for row, spellings in zip(ids, (lefts, rights, results), strict=True):
+        row[:] = np.fromiter((vocab.get(spelling, -1) for spelling in spellings), np.int64, len(merges))
+    wrong = np.flatnonzero((ids < 0).any(axis=0) | np.isin(ids, literals).any(axis=0))
+    if len(wrong):
+        rank = int(wrong[0])
+        _refuse_merge(rank, lefts[rank], rights[rank], vocab)
+    keys = (ids[0] << 32) | ids[1]
+    _, last = np.unique(keys[::-1], return_index=True)  # of equal ones the last, which is the first from behind
+    kept = np.sort(len(keys) - 1 - last)
+    pairs = np.ascontiguousarray(ids[:2, kept].T).astype(np.int32)
+    return BPE(vocabulary, writable_view(pairs), ids[2, kept].astype(np.int32), whole_words)
+
+
+def _refuse_merge(rank: int, left: str, right: str, vocab: Mapping[str, int]) -> NoReturn:
+    """The ArtifactError about a merge that can't be."""
+    for side in (left, right):
+        if side not in vocab:
             raise ArtifactError(
-                f"merge {rank} ({left!r} {right!r}) makes {left + right!r}, which is not in the vocabulary",
-                code="merge-without-token",
+                f"merge {rank} ({left!r} {right!r}) uses {side!r}, which is not in the vocabulary",
+                code="merge-unknown-token",
             )
-        pair = vocab[left], vocab[right]
-        if literal_ids.intersection((*pair, vocab[left + right])):
-            raise ArtifactError(f"merge {rank} ({left!r} {right!r}) is not of bytes", code="merge-not-bytes")
-        ranked.pop(pair, None)
-        ranked[pair] = vocab[left + right]
-    pairs = np.array(list(ranked), np.int32).reshape(-1, 2)
-    made = np.array(list(ranked.values()), np.int32)
-    return BPE(vocabulary, writable_view(pairs), made, whole_words)
+    if left + right not in vocab:
+        raise ArtifactError(
+            f"merge {rank} ({left!r} {right!r}) makes {left + right!r}, which is not in the vocabulary",
+            code="merge-without-token",
+        )
+    raise ArtifactError(f"merge {rank} ({left!r} {right!r}) is not of bytes", code="merge-not-bytes")
 
 
 def _spelled_tokens(vocab: Mapping[str, int], added: Mapping[str, bool]) -> tuple[list[bytes | None], list[int]]:

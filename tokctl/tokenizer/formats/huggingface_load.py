@@ -28,6 +28,7 @@ from tokctl.tokenizer.template import Piece, Template
 from tokctl.tokenizer.tokenizer import Tokenizer
 
 _NONE = (type(None),)
+_WORD_END = "</w>"
 
 
 def load(path: Path, value: Any = None) -> Tokenizer:
@@ -113,6 +114,14 @@ def load_vocab_and_merges(
         merges.append((fields[0], fields[1]))
     made = {left + right for left, right in merges}
     control = {s: i for s, i in vocab.items() if s not in made and not (len(s) == 1 and s in CHAR_TO_BYTE)}
+    sides = {side for pair in merges for side in pair}
+    if any(len(name) == 1 + len(_WORD_END) and name.endswith(_WORD_END) and name in sides for name in control):
+        raise ArtifactError(
+            f"the tokens that end a word are spelled with {_WORD_END!r}: this is not byte-level BPE of GPT-2's kind",
+            hint="tokctl does not read vocabularies with an end-of-word suffix (CLIP's)",
+            code="unsupported",
+            file=str(vocab_path),
+        )
     if specials is not None:
         size = max(vocab.values(), default=-1) + 1
         new = [name for name in specials if name not in vocab]
@@ -176,16 +185,13 @@ def _refuse_model_options(model: Reader, vocab: dict[str, int]) -> None:
 
 
 def _merges(model: Reader) -> list[tuple[str, str]]:
-    merges = []
+    merges: list[tuple[str, str]] = []
     for rank, merge in enumerate(model.take("merges", list)):
-        fields = merge.split(" ") if isinstance(merge, str) else merge
-        if (
-            not isinstance(fields, list)
-            or len(fields) != 2
-            or not all(isinstance(side, str) and side for side in fields)
-        ):
-            raise model.error(f"$.model.merges[{rank}] is no pair of tokens: {merge!r}", code="bad-merges")
-        merges.append((fields[0], fields[1]))
+        match merge.split(" ") if isinstance(merge, str) else merge:
+            case [str(left), str(right)] if left and right:
+                merges.append((left, right))
+            case _:
+                raise model.error(f"$.model.merges[{rank}] is no pair of tokens: {merge!r}", code="bad-merges")
     return merges
 
 
