@@ -49,6 +49,45 @@ def load2(typingctx, data, index):
 
 
 @intrinsic
+def load4(typingctx, data, index):
+    """``int64`` from ``data[index : index + 4]`` (little-endian); the caller keeps it inside the array."""
+    if not (isinstance(data, types.Array) and data.dtype == types.uint8 and isinstance(index, types.Integer)):
+        return None
+
+    def codegen(context, builder, signature, args):
+        position = context.cast(builder, args[1], signature.args[1], types.intp)
+        pointer = _element_pointer(context, builder, signature.args[0], args[0], position)
+        pointer = builder.bitcast(pointer, ir.IntType(32).as_pointer())
+        return builder.zext(builder.load(pointer, align=1), ir.IntType(64))
+
+    return types.int64(data, index), codegen
+
+
+@intrinsic
+def store4_sums(typingctx, array, index, base, table, row):
+    """``array[index + j] = base + table[4 * row + j]`` for j < 4, all int64, at once; the caller keeps it inside the arrays."""
+    for given in (array, table):
+        if not (isinstance(given, types.Array) and given.dtype == types.int64):
+            return None
+
+    def codegen(context, builder, signature, args):
+        four = ir.VectorType(ir.IntType(64), 4)
+        numbers = [context.cast(builder, args[k], signature.args[k], types.int64) for k in (1, 2, 4)]
+        place = _element_pointer(context, builder, signature.args[0], args[0], numbers[0])
+        first = builder.shl(numbers[2], ir.Constant(ir.IntType(64), 2))
+        source = _element_pointer(context, builder, signature.args[3], args[3], first)
+        addends = builder.load(builder.bitcast(source, four.as_pointer()), align=8)
+        zero = ir.Constant(ir.IntType(32), 0)
+        base_vector = builder.insert_element(ir.Constant(four, ir.Undefined), numbers[1], zero)
+        mask = ir.Constant(ir.VectorType(ir.IntType(32), 4), [0, 0, 0, 0])
+        spread = builder.shuffle_vector(base_vector, ir.Constant(four, ir.Undefined), mask)
+        builder.store(builder.add(spread, addends), builder.bitcast(place, four.as_pointer()), align=8)
+        return context.get_dummy_value()
+
+    return types.void(array, index, base, table, row), codegen
+
+
+@intrinsic
 def store8(typingctx, array, index, value):
     """Write ``value uint64`` (little-endian) over the 8 bytes from ``array[index]`` on; the caller keeps it inside the array."""
     if not (isinstance(array, types.Array) and isinstance(index, types.Integer) and value == types.uint64):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from tokctl.kernels._jit import jit
-from tokctl.kernels._memory import load2
+from tokctl.kernels._memory import load2, load4, store4_sums
 from tokctl.kernels.pattern_automaton import (
     END_AT_MARK,
     END_BEFORE_PREVIOUS,
@@ -21,6 +21,10 @@ from tokctl.kernels.pattern_automaton import (
     NEXT_WORD,
     ONE_BY_ONE,
     PAIR_BITS,
+    QUAD_BITS,
+    QUAD_COUNT,
+    QUAD_ENDS,
+    QUAD_SINGLY,
     SECOND_ENDS,
     Automaton,
 )
@@ -30,8 +34,11 @@ __all__ = ["Automaton", "scan"]
 NEAR = 64  # bytes that may be read twice without a memo
 BLOCK_BITS = 5  # one memo entry per 32 bytes
 
+# Row m: which of four bytes are the m's bits, in order, then anything.
+_PLACES = np.array([[*(k for k in range(4) if m >> k & 1), 0, 0, 0, 0][:4] for m in range(16)], np.int64).reshape(-1)
 
-@jit(inner=True)
+
+@jit(inner=True, borrows=True)
 def _read(ascii_class, block, block_class, data, at, stop):
     """Class of the code point at ``at`` and the place after it.
 
@@ -70,18 +77,17 @@ def _read(ascii_class, block, block_class, data, at, stop):
     return np.int64(block_class[np.uint64(block[np.uint64(point >> 7)] + (point & 127))]), after
 
 
-@jit(inner=True)
-def _run(
-    next_state, actions, ascii_class, pair_class, pair_step, block, block_class, end_class, data, here, stop, ends, n
-):
+@jit(inner=True, borrows=True)
+def _run(automaton, data, here, stop, ends, n):
     """The fast loop: from a word start ``here`` on, until something special happens or ``ends`` is full.
 
     Returns ``(n, action, here, previous, mark)``: the special action, the code point where it happened (``stop`` for
     the end of the text), the one before, and the last marked place.
-
-    A function of its own, with plain arrays, because numba counts references (atomically) for every array that is
-    taken out of a tuple.
     """
+    next_state, actions, ascii_class = automaton.next_state, automaton.action, automaton.ascii_class
+    pair_class, pair_step = automaton.pair_class, automaton.pair_step
+    quad_class, quad_step = automaton.quad_class, automaton.quad_step
+    n_states, quad_shift = automaton.n_states, automaton.quad_shift
     previous = here
     mark = here
     state = np.int64(0)
@@ -89,11 +95,26 @@ def _run(
         # Each code point ends at most one word, so up to ``limit`` the buffer needs no check.
         limit = min(stop, here + (ends.size - n))
         pair_limit = limit - 1 if pair_class.size > 0 else here
+        quad_limit = limit - 3 if quad_class.size > 0 else here
         while here < limit:
+            if here < quad_limit:
+                four = load4(data, here)
+                if four & 0x80808080 == 0:
+                    row = np.int64(pair_class[np.uint64(four & 0x7FFF)]) << quad_shift
+                    row |= np.int64(pair_class[np.uint64(four >> 16)])
+                    step = np.int64(quad_step[np.uint64(np.int64(quad_class[np.uint64(row)]) + state)])
+                    if step & QUAD_SINGLY == 0:
+                        store4_sums(ends, n, here, _PLACES, step & QUAD_ENDS)
+                        n += step >> QUAD_COUNT & 7
+                        state = step >> QUAD_BITS
+                        previous = here + 3
+                        here += 4
+                        continue
             if here < pair_limit:
                 two = load2(data, here)
                 if two & 0x8080 == 0:
-                    step = np.int64(pair_step[np.uint64(state + np.int64(pair_class[np.uint64(two)]))])
+                    entry = np.uint64(np.int64(pair_class[np.uint64(two)]) * n_states + state)
+                    step = np.int64(pair_step[entry])
                     if step & ONE_BY_ONE == 0:
                         ends[np.uint64(n)] = here
                         n += step & FIRST_ENDS
@@ -108,8 +129,8 @@ def _run(
                 klass = np.int64(ascii_class[np.uint64(byte)])
                 after = here + 1
             else:
-                klass, after = _read(ascii_class, block, block_class, data, here, stop)
-            entry = np.uint64(state + klass)
+                klass, after = _read(automaton.ascii_class, automaton.block, automaton.block_class, data, here, stop)
+            entry = np.uint64(klass * n_states + state)
             action = np.int64(actions[entry])
             state = np.int64(next_state[entry])
             ends[np.uint64(n)] = here
@@ -121,7 +142,7 @@ def _run(
             previous = here
             here = after
         if here >= stop and n < ends.size:
-            return n, np.int64(actions[np.uint64(state + end_class)]), stop, previous, mark
+            return n, np.int64(actions[np.uint64(automaton.end_class * n_states + state)]), stop, previous, mark
     return n, np.int64(0), here, previous, mark
 
 
@@ -142,9 +163,9 @@ def _remember_failure(automaton, data, state, at, dead, stop, memo, memo_base):
         memo = grown
     while at < dead:
         klass, after = _read(ascii_class, block, block_class, data, at, stop)
-        state = np.int64(automaton.next_state[state + klass])
+        state = np.int64(automaton.next_state[klass * automaton.n_states + state])
         if (at >> BLOCK_BITS) != (after >> BLOCK_BITS) and after < dead:
-            pending = automaton.pending[state // automaton.width]
+            pending = automaton.pending[state]
             if pending >= 0:
                 row = (after >> BLOCK_BITS) - (memo_base >> BLOCK_BITS)
                 memo[row * width + (pending >> 3)] |= np.uint8(1 << (pending & 7))
@@ -160,6 +181,7 @@ def _scan_attempts(automaton, data, word, stop, ends, n):
     """
     ascii_class, block, block_class = automaton.ascii_class, automaton.block, automaton.block_class
     actions, next_state, context = automaton.action, automaton.next_state, automaton.context
+    n_states = automaton.n_states
     width = (automaton.n_pending + 7) >> 3
     memo = np.zeros(0, np.uint8)
     memo_base = word
@@ -175,7 +197,7 @@ def _scan_attempts(automaton, data, word, stop, ends, n):
                 word = at
                 if n == ends.size:
                     return n, word
-            if actions[klass] == 0:
+            if actions[klass * n_states] == 0:
                 break
             gap_context = context[klass]
             at = after
@@ -196,7 +218,7 @@ def _scan_attempts(automaton, data, word, stop, ends, n):
                 klass, after = _read(ascii_class, block, block_class, data, here, stop)
             else:
                 klass, after = automaton.end_class, here
-            entry = state + klass
+            entry = klass * n_states + state
             action = actions[entry]
             if action & (NEXT_WORD | END_HERE):
                 end = here
@@ -212,7 +234,7 @@ def _scan_attempts(automaton, data, word, stop, ends, n):
                     mark_state = np.int64(next_state[entry])
                     mark_after = after
                 if after < memo_end and (here >> BLOCK_BITS) != (after >> BLOCK_BITS):
-                    pending = automaton.pending[state // automaton.width]
+                    pending = automaton.pending[state]
                     if pending >= 0:
                         row = (after >> BLOCK_BITS) - (memo_base >> BLOCK_BITS)
                         bits = memo[row * width + (pending >> 3)]
@@ -250,7 +272,7 @@ def _scan_attempts(automaton, data, word, stop, ends, n):
             return n, word
 
 
-@jit
+@jit(borrows=True)
 def scan(automaton, data, start, stop, ends):
     """Ends of the words of ``data[start:stop]``, as many as fit.
 
@@ -262,57 +284,10 @@ def scan(automaton, data, start, stop, ends):
     Time is linear in ``stop - start``; a call that fills ``ends`` may have read further ahead, so give it room for
     thousands of words.
     """
-    return scan_arrays(
-        automaton,
-        automaton.next_state,
-        automaton.action,
-        automaton.ascii_class,
-        automaton.pair_class,
-        automaton.pair_step,
-        automaton.block,
-        automaton.block_class,
-        data,
-        start,
-        stop,
-        ends,
-    )
-
-
-@jit(inner=True)
-def scan_arrays(
-    automaton,
-    next_state,
-    actions,
-    ascii_class,
-    pair_class,
-    pair_step,
-    block,
-    block_class,
-    data,
-    start,
-    stop,
-    ends,
-):
-    """:func:`scan` for callers with many short texts: the automaton's arrays, taken out of it once."""
-    end_class = automaton.end_class
     n = 0
     word = start
     while n < ends.size and word < stop:
-        n, action, here, previous, mark = _run(
-            next_state,
-            actions,
-            ascii_class,
-            pair_class,
-            pair_step,
-            block,
-            block_class,
-            end_class,
-            data,
-            word,
-            stop,
-            ends,
-            n,
-        )
+        n, action, here, previous, mark = _run(automaton, data, word, stop, ends, n)
         if n > 0:
             word = ends[n - 1]
         if n == ends.size:

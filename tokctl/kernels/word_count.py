@@ -27,7 +27,7 @@ import numpy as np
 
 from tokctl.kernels._jit import jit
 from tokctl.kernels._memory import copy_bytes, equal_bytes, load8, load_short, prefetch
-from tokctl.kernels.pattern_scan import scan_arrays
+from tokctl.kernels.pattern_scan import scan
 
 DONE, PAUSED, TABLE_FULL, SHORT_FULL, ARENA_FULL, OVERFLOW = range(6)
 
@@ -294,9 +294,6 @@ def count_scanned(automaton, data, pieces, block, table, cursor, max_words):
     # Arrays out of their tuples first: numba counts a reference each time that one is taken out.
     ends, word_starts, short_words, places, short = block.ends, block.starts, block.short, block.places, table.short
     shift = shift_of(short.size // 2)
-    next_state, action, ascii_class = automaton.next_state, automaton.action, automaton.ascii_class
-    pair_class, pair_step = automaton.pair_class, automaton.pair_step
-    point_block, block_class = automaton.block, automaton.block_class
     starts, stops, weights, slices = pieces.starts, pieces.stops, pieces.weights, pieces.slices
     n_pieces = starts.size
     enough = ends.size // 2  # a scan that finds little room would read ahead for nothing
@@ -309,20 +306,7 @@ def count_scanned(automaton, data, pieces, block, table, cursor, max_words):
             stop = stops[piece]
             if position < stop and weights[piece] > 0:
                 start = position
-                found, position = scan_arrays(
-                    automaton,
-                    next_state,
-                    action,
-                    ascii_class,
-                    pair_class,
-                    pair_step,
-                    point_block,
-                    block_class,
-                    data,
-                    position,
-                    stop,
-                    ends[n:],
-                )
+                found, position = scan(automaton, data, position, stop, ends[n:])
                 longest_short = SHORT_BYTES if slices[piece] == 0 else 0
                 n_short, n_long = _hash_words(
                     data,

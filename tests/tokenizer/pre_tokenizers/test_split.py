@@ -391,17 +391,18 @@ def test_the_kernel_has_one_signature() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_bytes_in_pairs_and_one_by_one_give_the_same_words(name: str) -> None:
-    in_pairs = PreTokenizer.from_pattern(name).automaton
-    assert in_pairs is not None and in_pairs.pair_class.size > 0
+def test_bytes_in_fours_in_pairs_and_one_by_one_give_the_same_words(name: str) -> None:
+    in_fours = PreTokenizer.from_pattern(name).automaton
+    assert in_fours is not None and in_fours.pair_class.size > 0 and in_fours.quad_class.size > 0
+    in_pairs = in_fours._replace(quad_class=np.empty(0, np.uint16), quad_step=np.empty(0, np.int32))
     one_by_one = in_pairs._replace(pair_class=np.empty(0, np.uint8), pair_step=np.empty(0, np.int32))
     rng = random.Random(name)
     for _ in range(300):
         text = "".join(rng.choice(" \n\t'sStTrRevlL019.-_é中🎉\x00") for _ in range(rng.randrange(40))).encode()
         data = bytes_view(text)
         found = []
-        for automaton in (in_pairs, one_by_one):
+        for automaton in (in_fours, in_pairs, one_by_one):
             ends = np.zeros(64, np.int64)
             n, position = scan(automaton, data, 0, len(text), ends)
             found.append((n, position, ends[:n].tolist()))
-        assert found[0] == found[1], text
+        assert found[0] == found[1] == found[2], text
