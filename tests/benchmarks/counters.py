@@ -26,17 +26,11 @@ class Counter:
 
 def open_tokctl(pattern: str, threads: int) -> tuple[Count, NumberOfWords]:
     import tokctl
-    from tokctl.corpus.word_counts import Batch, WordCounter
 
     pre_tokenizer = tokctl.PreTokenizer.from_pattern(pattern)
-
-    def count(documents: Any) -> Any:
-        counter = WordCounter(pre_tokenizer, workers=threads)
-        n = max(1, -(-len(documents) // 64))
-        counter.add_batches(Batch(documents.slice(i, n)) for i in range(0, len(documents), n))
-        return counter.finish_in_memory()[0]
-
-    return count, lambda counts: counts.n_words
+    return lambda documents: tokctl.count_words(
+        documents, pre_tokenizer, workers=threads
+    ), lambda counts: counts.n_words
 
 
 def open_tokctl_scan(pattern: str, threads: int) -> tuple[Count, NumberOfWords]:

@@ -50,14 +50,10 @@ def open_tokctl(byte_order: str) -> Callable[[str, int], tuple[Fit, Tokens]]:
         import time
 
         import tokctl
-        from tokctl.corpus.word_counts import Batch, WordCounter
 
         def fit(documents: Any, vocab_size: int) -> Any:
             started = time.perf_counter()
-            counter = WordCounter(tokctl.PreTokenizer.from_pattern(pattern), workers=threads)
-            n = max(1, -(-len(documents) // 64))
-            counter.add_batches(Batch(documents.slice(i, n)) for i in range(0, len(documents), n))
-            counts, _ = counter.finish_in_memory()
+            counts = tokctl.count_words(documents, pattern, workers=threads)
             counted = time.perf_counter()
             fitted = tokctl.fit("bpe", counts, vocab_size=vocab_size, pattern=pattern, byte_order=byte_order)
             figures = {"count_s": counted - started, "fit_s": time.perf_counter() - counted, "n_words": counts.n_words}
