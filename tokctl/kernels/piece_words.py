@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tokctl.kernels._jit import jit
-from tokctl.kernels.pattern_scan import scan_arrays
+from tokctl.kernels.pattern_scan import scan
 
 # cursor: piece, position in it
 PIECE, POSITION = range(2)
@@ -20,10 +20,6 @@ def split_pieces(automaton, data, starts, stops, tokens, cursor, owners, ends, m
     Pieces are ``data[starts[i]:stops[i]]``; those with ``tokens[i] >= 0`` are passed over. Stops when the arrays are full
     or about ``max_bytes`` are read; returns the number of words. ``cursor[PIECE] == starts.size`` when all is read.
     """
-    # out of the tuple once: numba counts references for every array that is taken out
-    next_state, actions, ascii_class = automaton.next_state, automaton.action, automaton.ascii_class
-    pair_class, pair_step = automaton.pair_class, automaton.pair_step
-    block, block_class = automaton.block, automaton.block_class
     found_ends = np.empty(min(ends.size, _AT_ONCE), np.int64)
     n = 0
     left = max_bytes
@@ -32,10 +28,7 @@ def split_pieces(automaton, data, starts, stops, tokens, cursor, owners, ends, m
     while piece < starts.size and n + found_ends.size <= ends.size and left > 0:
         stop = stops[piece]
         if tokens[piece] < 0 and position < stop:
-            found, after = scan_arrays(
-                automaton, next_state, actions, ascii_class, pair_class, pair_step, block, block_class,
-                data, position, stop, found_ends,
-            )  # fmt: skip
+            found, after = scan(automaton, data, position, stop, found_ends)
             for i in range(found):
                 owners[n + i] = piece
                 ends[n + i] = found_ends[i]
