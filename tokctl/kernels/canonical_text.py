@@ -19,6 +19,7 @@ import numpy as np
 from tokctl.kernels._jit import jit
 from tokctl.kernels.code_point_map import CodePointMap, map_entry
 from tokctl.kernels.code_points import decode, put_code_point
+from tokctl.kernels.composition import S_BASE, S_COUNT, compose, order, point_of, split_syllable
 
 # what a code point is (bits of CanonicalTable.flags)
 SPACE, DIGIT, PUNCTUATION, LETTER, UNSPACED, MAPPED, JOINS = 1, 2, 4, 8, 16, 32, 64
@@ -27,12 +28,6 @@ SPACE, DIGIT, PUNCTUATION, LETTER, UNSPACED, MAPPED, JOINS = 1, 2, 4, 8, 16, 32,
 N_LETTERS, N_UNSPACED, IS_EMPTY = range(3)
 
 MAX_GROWTH = 3  # bytes out per byte in
-
-_S_BASE, _L_BASE, _V_BASE, _T_BASE = 0xAC00, 0x1100, 0x1161, 0x11A7
-_L_COUNT, _V_COUNT, _T_COUNT = 19, 21, 28
-_S_COUNT = _L_COUNT * _V_COUNT * _T_COUNT
-_SCRATCH = 128
-_SHORT_RUN = 24
 
 
 class CanonicalTable(NamedTuple):
@@ -169,7 +164,7 @@ def _segment_end(table, data, i, stop):
 @jit(inner=True)
 def _write_segment(table, data, start, stop, out, size):
     """Normalise the code points of ``data[start:stop]`` into ``out`` at ``size``; return the new size."""
-    points = np.empty(max(_SCRATCH, stop - start), np.int32)
+    points = np.empty(stop - start, np.int64)
     n = 0
     i = start
     while i < stop:
@@ -183,127 +178,46 @@ def _write_segment(table, data, start, stop, out, size):
         i += width
     normalised = normalise(table, points[:n])
     for k in range(normalised.size):
-        size = put_code_point(out, size, np.int64(normalised[k]))
+        size = put_code_point(out, size, normalised[k])
     return size
 
 
 @jit
 def normalise(table, points):
-    """``int32[]``: ``points`` (int32[n]) decomposed, ordered, folded where the table folds, and composed."""
-    work = _mapped(table.decomposed, points, True)
-    _order(table.classes, work)
+    """``int64[]``: ``points`` (int64[n]) decomposed, ordered, folded where the table folds, and composed."""
+    has_hangul = table.pairs.size > 0
+    work = _mapped(table.decomposed, points, has_hangul)
+    order(table.classes, work)
     if table.folded.values.size:
         work = _mapped(table.folded, work, False)
-        _order(table.classes, work)
-    return _compose(table, work)
+        order(table.classes, work)
+    composed = compose(table.classes, table.pairs, table.composites, has_hangul, work)
+    for k in range(composed.size):
+        composed[k] = point_of(composed[k])
+    return composed
 
 
-@jit
-def _mapped(mapping, points, hangul):
+@jit(inner=True)
+def _mapped(mapping, points, splits_hangul):
     size = 0
     for k in range(points.size):
         entry = map_entry(mapping, points[k])
         if entry:
             size += mapping.offsets[entry] - mapping.offsets[entry - 1]
-        elif hangul and _S_BASE <= points[k] < _S_BASE + _S_COUNT:
-            size += 3
         else:
-            size += 1
-    out = np.empty(size, np.int32)
+            size += 3 if splits_hangul and S_BASE <= points[k] < S_BASE + S_COUNT else 1
+    out = np.empty(size, np.int64)
     n = 0
     for k in range(points.size):
-        point = np.int64(points[k])
+        point = points[k]
         entry = map_entry(mapping, point)
         if entry:
             for j in range(mapping.offsets[entry - 1], mapping.offsets[entry]):
                 out[n] = mapping.values[j]
                 n += 1
-        elif hangul and _S_BASE <= point < _S_BASE + _S_COUNT:
-            index = point - _S_BASE
-            out[n] = _L_BASE + index // (_V_COUNT * _T_COUNT)
-            out[n + 1] = _V_BASE + (index // _T_COUNT) % _V_COUNT
-            n += 2
-            if index % _T_COUNT:
-                out[n] = _T_BASE + index % _T_COUNT
-                n += 1
+        elif splits_hangul and S_BASE <= point < S_BASE + S_COUNT:
+            n = split_syllable(out, n, point, 0)
         else:
             out[n] = point
             n += 1
     return out[:n]
-
-
-@jit
-def _order(classes, points):
-    """Canonical ordering in place: each run of non-starters sorted by combining class, equal classes as they stood."""
-    i = 0
-    while i < points.size:
-        if classes[points[i]] == 0:
-            i += 1
-            continue
-        j = i
-        while j < points.size and classes[points[j]] != 0:
-            j += 1
-        if j - i <= _SHORT_RUN:
-            for k in range(i + 1, j):
-                point = points[k]
-                rank = classes[point]
-                m = k
-                while m > i and classes[points[m - 1]] > rank:
-                    points[m] = points[m - 1]
-                    m -= 1
-                points[m] = point
-        else:  # a counting sort, so that no run takes quadratic time
-            starts = np.zeros(257, np.int64)
-            for k in range(i, j):
-                starts[np.int64(classes[points[k]]) + 1] += 1
-            for k in range(256):
-                starts[k + 1] += starts[k]
-            run = points[i:j].copy()
-            for k in range(run.size):
-                rank = np.int64(classes[run[k]])
-                points[i + starts[rank]] = run[k]
-                starts[rank] += 1
-        i = j
-
-
-@jit(inner=True)
-def _compose(table, points):
-    """Canonical composition in place; the view that is left."""
-    n = 0
-    starter = -1
-    last_class = 0  # class of the last code point kept after the starter; 0: none stands between
-    for k in range(points.size):
-        point = np.int64(points[k])
-        rank = np.int64(table.classes[point])
-        if starter >= 0 and (n == starter + 1 or 0 < last_class < rank):
-            composite = _pair(table, np.int64(points[starter]), point)
-            if composite >= 0:
-                points[starter] = composite
-                continue
-        if rank == 0:
-            starter = n
-        last_class = rank
-        points[n] = point
-        n += 1
-    return points[:n]
-
-
-@jit(inner=True)
-def _pair(table, first, second):
-    """The primary composite of two code points, or -1."""
-    if _L_BASE <= first < _L_BASE + _L_COUNT and _V_BASE <= second < _V_BASE + _V_COUNT:
-        return _S_BASE + ((first - _L_BASE) * _V_COUNT + second - _V_BASE) * _T_COUNT
-    is_open = _S_BASE <= first < _S_BASE + _S_COUNT and (first - _S_BASE) % _T_COUNT == 0
-    if is_open and _T_BASE < second < _T_BASE + _T_COUNT:
-        return first + second - _T_BASE
-    key = np.uint64((first << 21) | second)
-    low, high = 0, table.pairs.size
-    while low < high:
-        middle = (low + high) >> 1
-        if table.pairs[middle] < key:
-            low = middle + 1
-        else:
-            high = middle
-    if low < table.pairs.size and table.pairs[low] == key:
-        return np.int64(table.composites[low])
-    return np.int64(-1)

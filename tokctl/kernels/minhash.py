@@ -26,7 +26,8 @@ def affine32(hashes, offsets, a, b, mix, out):
     low_bits = np.uint64(0xFFFFFFFF)
     for text in range(offsets.size - 1):
         row = out[text]
-        row[:] = np.uint32(0xFFFFFFFF)
+        for k in range(n_permutations):
+            row[k] = np.uint32(0xFFFFFFFF)
         i = offsets[text]
         stop = offsets[text + 1]
         while i < stop:
@@ -62,7 +63,8 @@ def affine64(hashes, offsets, a, b, mix, out):
     n_permutations = a.size
     for text in range(offsets.size - 1):
         row = out[text]
-        row[:] = np.uint64(0xFFFFFFFFFFFFFFFF)
+        for k in range(n_permutations):
+            row[k] = np.uint64(0xFFFFFFFFFFFFFFFF)
         for i in range(offsets[text], offsets[text + 1]):
             h = hashes[i]
             h = (h ^ (h >> mix[0])) * mix[1]
@@ -82,7 +84,8 @@ def legacy(hashes, offsets, a, b, prime, prime_bits, max_hash, out):
     n_permutations = a.size
     for text in range(offsets.size - 1):
         row = out[text]
-        row[:] = max_hash
+        for k in range(n_permutations):
+            row[k] = max_hash
         for i in range(offsets[text], offsets[text + 1]):
             h = hashes[i] & max_hash
             for k in range(n_permutations):
@@ -94,15 +97,15 @@ def legacy(hashes, offsets, a, b, prime, prime_bits, max_hash, out):
 
 
 @jit
-def band_keys(signatures, n_bands, n_rows, out):
-    """``out[j, i]`` (uint64) is a hash of the values ``signatures[i, j * n_rows:(j + 1) * n_rows]`` of band j.
+def band_keys(signatures, n_bands, n_words, out):
+    """``out[j, i]`` (uint64) is a hash of the words ``signatures[i, j * n_words:(j + 1) * n_words]`` of band j.
 
-    ``signatures`` uint32 or uint64 [n, at least n_bands * n_rows].
+    ``signatures`` uint32[n, at least n_bands * n_words]; a value of 64 bits is two words.
     """
     for i in range(signatures.shape[0]):
         for j in range(n_bands):
-            key = np.uint64(n_rows)
-            for k in range(j * n_rows, (j + 1) * n_rows):
+            key = np.uint64(n_words)
+            for k in range(j * n_words, (j + 1) * n_words):
                 key = (key ^ np.uint64(signatures[i, k])) * _KEY_MIX
                 key ^= key >> np.uint64(29)
             out[j, i] = key * _KEY_MIX

@@ -19,6 +19,7 @@ from tokctl.kernels._jit import jit
 from tokctl.kernels._memory import load8
 from tokctl.kernels.code_point_map import CodePointMap, map_entry
 from tokctl.kernels.code_points import decode, put_code_point
+from tokctl.kernels.composition import S_BASE, S_COUNT, compose, order, point_of, split_syllable
 
 # bits of RewriteTable.flags: mapped to something else; part of the segment before it; perhaps composed with what is before
 MAPPED, JOINS, COMPOSES = 1, 2, 4
@@ -28,10 +29,6 @@ DONE, PAUSED, OUT_FULL = range(3)
 # cursor: piece, position in it, bytes written, bytes of room that the next step needs
 PIECE, POSITION, SIZE, NEEDED = range(4)
 
-_S_BASE, _L_BASE, _V_BASE, _T_BASE = 0xAC00, 0x1100, 0x1161, 0x11A7
-_L_COUNT, _V_COUNT, _T_COUNT = 19, 21, 28
-_S_COUNT = _L_COUNT * _V_COUNT * _T_COUNT
-_SHORT_RUN = 24
 _LEAST_SLICE = 64
 _HIGH_BITS = np.uint64(0x8080808080808080)
 
@@ -221,7 +218,7 @@ def _segment(table, data, begin, at, stop):
         if entry:
             n += table.mapped.offsets[entry] - table.mapped.offsets[entry - 1]
         else:
-            n += 3 if table.hangul[0] and _S_BASE <= point < _S_BASE + _S_COUNT else 1
+            n += 3 if table.hangul[0] and S_BASE <= point < S_BASE + S_COUNT else 1
         i += width
     values = np.empty(n, np.int64)
     further = np.int64(1) << 32
@@ -235,14 +232,8 @@ def _segment(table, data, begin, at, stop):
             for k in range(first, table.mapped.offsets[entry]):
                 values[n] = np.int64(table.mapped.values[k]) | (further if k > first else 0)
                 n += 1
-        elif table.hangul[0] and _S_BASE <= point < _S_BASE + _S_COUNT:
-            index = point - _S_BASE
-            values[n] = _L_BASE + index // (_V_COUNT * _T_COUNT)
-            values[n + 1] = further | (_V_BASE + (index // _T_COUNT) % _V_COUNT)
-            n += 2
-            if index % _T_COUNT:
-                values[n] = further | (_T_BASE + index % _T_COUNT)
-                n += 1
+        elif table.hangul[0] and S_BASE <= point < S_BASE + S_COUNT:
+            n = split_syllable(values, n, point, further)
         else:
             values[n] = point
             n += 1
@@ -253,96 +244,10 @@ def _segment(table, data, begin, at, stop):
 @jit
 def order_and_compose(table, values):
     """``values int64[n]`` (code points, see ``_segment``) put in canonical order and composed, as the table says."""
-    _order(table.classes, values)
+    order(table.classes, values)
     if table.pairs.size:
-        return _compose(table, values)
+        return compose(table.classes, table.pairs, table.composites, table.hangul[1], values)
     return values
-
-
-@jit(inner=True)
-def _point(value):
-    return value & 0xFFFFFFFF
-
-
-@jit(inner=True)
-def _order(classes, values):
-    """Canonical ordering in place: each run of marks sorted by combining class, equal classes as they stood."""
-    i = 0
-    while i < values.size:
-        if classes[_point(values[i])] == 0:
-            i += 1
-            continue
-        j = i
-        while j < values.size and classes[_point(values[j])] != 0:
-            j += 1
-        if j - i <= _SHORT_RUN:
-            for k in range(i + 1, j):
-                value = values[k]
-                rank = classes[_point(value)]
-                m = k
-                while m > i and classes[_point(values[m - 1])] > rank:
-                    values[m] = values[m - 1]
-                    m -= 1
-                values[m] = value
-        else:  # a counting sort, so that no run takes quadratic time
-            places = np.zeros(257, np.int64)
-            for k in range(i, j):
-                places[np.int64(classes[_point(values[k])]) + 1] += 1
-            for k in range(256):
-                places[k + 1] += places[k]
-            run = np.empty(j - i, np.int64)
-            for k in range(run.size):
-                run[k] = values[i + k]
-            for k in range(run.size):
-                rank = classes[_point(run[k])]
-                values[i + places[rank]] = run[k]
-                places[rank] += 1
-        i = j
-
-
-@jit(inner=True)
-def _compose(table, values):
-    """Canonical composition in place; the view that is left."""
-    n = 0
-    starter = -1
-    last_class = 0  # class of the last code point kept after the starter; 0: none stands between
-    for k in range(values.size):
-        value = values[k]
-        rank = np.int64(table.classes[_point(value)])
-        if starter >= 0 and (n == starter + 1 or 0 < last_class < rank):
-            composite = _pair(table, _point(values[starter]), _point(value))
-            if composite >= 0:
-                change = (values[starter] >> 32) + (value >> 32) - 1
-                values[starter] = (change << 32) | composite
-                continue
-        if rank == 0:
-            starter = n
-        last_class = rank
-        values[n] = value
-        n += 1
-    return values[:n]
-
-
-@jit(inner=True)
-def _pair(table, first, second):
-    """The primary composite of two code points, or -1."""
-    if table.hangul[1]:
-        if _L_BASE <= first < _L_BASE + _L_COUNT and _V_BASE <= second < _V_BASE + _V_COUNT:
-            return _S_BASE + ((first - _L_BASE) * _V_COUNT + second - _V_BASE) * _T_COUNT
-        is_open = _S_BASE <= first < _S_BASE + _S_COUNT and (first - _S_BASE) % _T_COUNT == 0
-        if is_open and _T_BASE < second < _T_BASE + _T_COUNT:
-            return first + second - _T_BASE
-    key = np.uint64((first << 21) | second)
-    low, high = 0, table.pairs.size
-    while low < high:
-        middle = (low + high) >> 1
-        if table.pairs[middle] < key:
-            low = middle + 1
-        else:
-            high = middle
-    if low < table.pairs.size and table.pairs[low] == key:
-        return np.int64(table.composites[low])
-    return np.int64(-1)
 
 
 @jit(inner=True)
@@ -371,7 +276,7 @@ def _write(data, begin, values, origins, out, out_origins, size):
             for _ in range(1 - change):
                 before = here
                 here += decode(data, here, data.size)[1]
-        after = put_code_point(out, size, _point(values[k]))
+        after = put_code_point(out, size, point_of(values[k]))
         if out_origins.size:
             origin = origins[source]
             if origin >= 0:

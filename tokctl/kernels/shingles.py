@@ -85,7 +85,8 @@ def distinct(hashes, offsets, out, out_offsets, digests):
         slots = 4
         while slots < 2 * (stop - start):
             slots *= 2
-        table[:slots] = 0
+        for slot in range(slots):
+            table[slot] = 0
         mask = np.uint64(slots - 1)
         has_zero = False
         first, second = np.uint64(0), np.uint64(0)
@@ -97,12 +98,12 @@ def distinct(hashes, offsets, out, out_offsets, digests):
                     continue
                 has_zero = True
             else:
-                slot = mixed & mask
-                while table[slot] != 0 and table[slot] != value:
-                    slot = (slot + np.uint64(1)) & mask
-                if table[slot] == value:
+                at = mixed & mask
+                while table[at] != 0 and table[at] != value:
+                    at = (at + np.uint64(1)) & mask
+                if table[at] == value:
                     continue
-                table[slot] = value
+                table[at] = value
             first += mixed
             second += _mix(value ^ _SECOND)
             out[size] = value
@@ -110,13 +111,6 @@ def distinct(hashes, offsets, out, out_offsets, digests):
         out_offsets[text + 1] = size
         digests[text, 0] = _mix(first)
         digests[text, 1] = second
-
-
-@jit
-def sort_sets(hashes, offsets):
-    """Sort each ``hashes[offsets[i]:offsets[i + 1]]`` in place, ascending."""
-    for i in range(offsets.size - 1):
-        hashes[offsets[i] : offsets[i + 1]].sort()
 
 
 @jit(inner=True)

@@ -36,7 +36,7 @@ _STRIPE, _STRIPES_PER_BLOCK = 64, 16
 _BLOCK = _STRIPE * _STRIPES_PER_BLOCK
 
 
-@jit
+@jit(inner=True)
 def xxh3_64(data, start, stop):
     """``uint64``: XXH3 of ``data[start:stop]`` (``data`` uint8[n])."""
     length = stop - start

@@ -140,7 +140,7 @@ def _table(how: Canonicalisation) -> CanonicalTable:
     table = kernel.CanonicalTable(
         flags,
         classes,
-        code_point_map({}),
+        code_point_map({}, np.uint8),
         code_point_map(decomposed),
         code_point_map(folds),
         writable_view(pairs),
@@ -149,7 +149,7 @@ def _table(how: Canonicalisation) -> CanonicalTable:
 
     single: dict[int, bytes] = {}
     for point in sorted({*decomposed, *folds}):
-        alone = kernel.normalise(table, np.array([point], np.int32)).tolist()
+        alone = kernel.normalise(table, np.array([point], np.int64)).tolist()
         if alone != [point]:
             flags[point] |= kernel.MAPPED
             single[point] = "".join(map(chr, alone)).encode("utf-8")

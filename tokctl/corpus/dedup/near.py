@@ -14,6 +14,7 @@ The result depends on the documents alone: not on their order, on batches or on 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -279,7 +280,9 @@ class NearDuplicateSearch:
         offsets = np.append(sets.offsets[:-1][~is_short], sets.offsets[-1])  # short ones hold nothing
         plan = self._settings.bands
         keys = np.empty((plan.n_bands, offsets.size - 1), np.uint64)
-        band_keys(signatures(sets.hashes, offsets, self._settings.signature), plan.n_bands, plan.n_rows, keys)
+        values = signatures(sets.hashes, offsets, self._settings.signature)
+        words = values.view(np.uint32)  # one or two a value
+        band_keys(words, plan.n_bands, plan.n_rows * (values.itemsize // 4), keys)
         unit = self._settings.shingling.unit
         by_character = texts.is_unspaced if unit == "auto" else np.full(batch.rows.size, unit == "character")
         short_keys = text_keys(texts, np.flatnonzero(is_short), DIGESTS[_SHORT_TEXT_HASH])
@@ -306,11 +309,11 @@ class NearDuplicateSearch:
         A leader is the first of its digest, so its set is there before those that may equal it. Where digests collide,
         ``leaders`` are corrected to the first document of the same set.
         """
-        from tokctl.kernels.shingles import sort_sets
 
         def work(batch: TextBatch) -> ShingleSets:
             sets = self._shingles(batch)[1]
-            sort_sets(sets.hashes, sets.offsets)
+            for start, stop in pairwise(sets.offsets.tolist()):
+                sets.hashes[start:stop].sort()
             return sets
 
         wanted = np.zeros(self._documents.n_rows, np.bool_)
