@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -5,10 +7,13 @@ from hypothesis import strategies as st
 from oracles import bpe_encode as oracle
 from tokenizer.samples import TEXT, small
 
-from tokctl.kernels import bpe_encode, bpe_merge_word, bpe_tokens, merge_table, word_cache, word_table
+from tokctl.errors import DataError, TokctlError
+from tokctl.kernels import bpe_encode, bpe_merge_word, bpe_tokens, merge_table, token_bytes, word_cache, word_table
+from tokctl.tokenizer.decoding import join_tokens
 from tokctl.tokenizer.layout import from_merges
 from tokctl.tokenizer.models import bpe_encoder
 from tokctl.tokenizer.models.bpe import BPE
+from tokctl.tokenizer.texts import flatten
 from tokctl.tokenizer.tokenizer import Tokenizer
 from tokctl.tokenizer.vocabulary import Vocabulary
 
@@ -207,8 +212,6 @@ def test_worst_cases_finish_in_seconds():
 
 @pytest.mark.parametrize("position", [0, 3, 50, bpe_encode.LONGEST_WORD + 500])
 def test_a_byte_outside_the_alphabet_is_named(position):
-    from tokctl.errors import DataError
-
     tokenizer = from_merges("ab", [(0, 1)])
     text = b"a" * position + b"?" + b"b" * 100
     with pytest.raises(DataError, match="0x3F") as caught:
@@ -237,8 +240,8 @@ def test_each_kernel_has_one_signature():
         bpe_merge_word.start_merge,
         merge_table.fill_merge_table,
         bpe_tokens.encodes_to_itself,
-        bpe_tokens.decode_ids,
-        bpe_tokens.measure_ids,
+        token_bytes.decode_ids,
+        token_bytes.measure_ids,
         word_table.fill_token_table,
     ]
     assert {kernel.__name__: len(kernel.signatures) for kernel in kernels} == {k.__name__: 1 for k in kernels}
@@ -268,3 +271,32 @@ def test_reachability_is_proved_by_encoding():
     tokenizer = Tokenizer(small("none").pre_tokenizer, lonely)
     assert tokenizer.encode("abc") == [256]
     assert tokenizer.encode("abcd") == [97, 98, 99, 100]
+
+
+@fast
+@given(st.data())
+def test_decoding_joins_the_tokens(data):
+    """Short tokens, long ones and empty ones, at the end of the output too."""
+    tokens = data.draw(st.lists(st.one_of(st.none(), st.binary(max_size=40)), min_size=1, max_size=20))
+    vocabulary = Vocabulary.from_tokens(tokens)
+    ids = data.draw(st.lists(st.integers(0, len(tokens) + 1), max_size=60))
+    known = [i < len(tokens) and tokens[i] is not None for i in ids]
+    if all(known):
+        assert join_tokens(vocabulary, ids) == b"".join(tokens[i] for i in ids)
+        return
+    with pytest.raises(DataError, match=rf"id {ids[known.index(False)]} \(number {known.index(False)}") as caught:
+        join_tokens(vocabulary, np.array(ids, np.uint32))
+    assert caught.value.code == "unknown-id"
+
+
+def test_many_texts_are_gathered_like_few():
+    texts = [TEXT[k % 7 : k % 50] + "é" * (k % 3) for k in range(300)]
+    data, offsets = flatten(texts)
+    assert [data[a:b].tobytes().decode() for a, b in pairwise(offsets.tolist())] == texts
+    data, offsets = flatten([*texts, b"\xff"])
+    assert data[offsets[-2] :].tobytes() == b"\xff"
+    for bad, code in ((None, "null-text"), ("\ud800", "lone-surrogate"), (7, "not-a-text")):
+        with pytest.raises(TokctlError) as caught:
+            flatten([*texts, bad])
+        assert caught.value.code == code
+        assert code == "not-a-text" or caught.value.where.row == 300

@@ -11,6 +11,10 @@ from typing import Any
 
 import numpy as np
 
+_make_bytes = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_char_p, ctypes.c_ssize_t)(
+    ("PyBytes_FromStringAndSize", ctypes.pythonapi)
+)
+
 
 def writable_view(array: np.ndarray) -> np.ndarray:
     """A C-contiguous writable view of ``array`` (1-D or more), without copying where it already is contiguous."""
@@ -40,3 +44,9 @@ def bytes_view(source: Any) -> np.ndarray:
     if isinstance(source, np.ndarray):
         return writable_view(source)
     return writable_view(np.frombuffer(source, dtype=np.uint8))
+
+
+def new_bytes(n: int) -> tuple[bytes, np.ndarray]:
+    """A bytes object of ``n`` arbitrary bytes and the ``uint8[n]`` view through which to fill it, before anyone else sees it."""
+    made = _make_bytes(None, n)
+    return made, writable_view(np.frombuffer(made, np.uint8))

