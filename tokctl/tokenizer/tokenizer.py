@@ -228,6 +228,10 @@ class Tokenizer:
         sample: str | bytes | None = None,
     ) -> list[int]:
         """The ids of one text. Raises DataError for a lone surrogate, a byte outside the alphabet, a refused special."""
+        around = add_special_tokens or bos or eos
+        otherwise = allowed_special or special_in_text != "ordinary" or split_policy != NO_POLICY or dropout is not None
+        if self._reads_as_it_is and not around and not otherwise:
+            return self._encoder.encode_text(utf8(text)).tolist()
         options = EncodeOptions(
             add_special_tokens, bos, eos, allowed_special, special_in_text, split_policy, dropout, _one_sample(sample)
         )
@@ -331,6 +335,12 @@ class Tokenizer:
             raise UsageError(f"{len(keys)} sample names for {len(offsets) - 1} texts", code="samples")
         encoder = DropoutEncoder(self.model, self.pre_tokenizer)
         return encoder.encode(prepared.data, prepared.pieces, keys, dropout.threshold, options.workers)
+
+    @cached_property
+    def _reads_as_it_is(self) -> bool:
+        """Whether nothing comes between a text and its words: no normalizer, no step, no token that every text may name."""
+        rewrites = self.normalizers or self.steps or isinstance(self.model, CharacterBPE)
+        return not rewrites and all(token.special for token in self.added_tokens)
 
     def _check_options(self, options: EncodeOptions) -> None:
         if options.workers < 1:

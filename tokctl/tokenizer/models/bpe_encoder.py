@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tokctl.errors import DataError
+from tokctl.kernels._boundary import bytes_view
 from tokctl.tokenizer.added_tokens import Pieces
 from tokctl.tokenizer.models.bpe import BPE
 
@@ -21,11 +22,19 @@ SLICE_BYTES = 4 << 20  # text per kernel call, so that Ctrl-C is heard
 CHUNK_BYTES = 8 << 20  # text per task when several threads work
 _BUFFER_IDS = 1 << 24  # memory that is only touched where it is needed
 _MERGE_STEPS = 1 << 20
+_SHORT_TEXT = 1 << 12  # bytes
 
 
 class _Space(NamedTuple):
     work: Workspace
     merge: MergeSpace
+
+
+class _One(NamedTuple):
+    """One text as a segment, and the cursor at its start: kept for short texts, where making arrays takes most of the time."""
+
+    segments: Segments
+    cursor: np.ndarray
 
 
 class BPEEncoder:
@@ -35,6 +44,7 @@ class BPEEncoder:
         self._model = model
         self._pre_tokenizer = pre_tokenizer
         self._spaces: list[_Space] = []  # append and pop are atomic
+        self._ones: list[_One] = []
 
     def encode(self, data: np.ndarray, pieces: Pieces, workers: int = 1) -> tuple[np.ndarray, np.ndarray]:
         """``(ids uint32[n], n_ids int64[k])``: the ids of all pieces in order, and how many each has.
@@ -59,17 +69,50 @@ class BPEEncoder:
                     raise
         return (parts[0] if len(parts) == 1 else np.concatenate(parts)), n_ids
 
-    def _encode_range(self, data: np.ndarray, pieces: Pieces, n_ids: np.ndarray, first: int, last: int) -> np.ndarray:
-        from tokctl.kernels.bpe_encode import LONGEST_WORD, Segments, workspace
+    def encode_text(self, text: bytes) -> np.ndarray:
+        """``ids uint32[n]`` of one text without added tokens; DataError as above."""
+        automaton = self._pre_tokenizer.automaton
+        if automaton is None or not 0 < len(text) <= _SHORT_TEXT:
+            return self.encode(bytes_view(text), _whole(len(text)))[0]
+        data = np.frombuffer(bytearray(text), np.uint8)  # a copy costs less than a view of the right kind
+        from tokctl.kernels import bpe_encode as kernel
+
+        space = self._take_space()
+        try:
+            one = self._ones.pop()
+        except IndexError:
+            segments = kernel.Segments(*(np.full(1, value, np.int64) for value in (0, 0, -1, 0)))
+            one = _One(segments, np.zeros(4, np.int64))
+        one.segments.stops[0] = len(data)
+        one.segments.n_ids[0] = 0
+        one.cursor[:] = 0
+        out = np.empty(len(data) + kernel.SPARE_IDS, np.uint32)
+        try:
+            status = kernel.encode_segments(
+                automaton, data, one.segments, self._model.tables, *space, out, one.cursor, SLICE_BYTES
+            )
+            n = int(one.cursor[kernel.N_OUT])
+        finally:
+            self._spaces.append(space)
+            self._ones.append(one)
+        return out[:n] if status == kernel.DONE else self.encode(data, _whole(len(data)))[0]
+
+    def _take_space(self) -> _Space:
+        from tokctl.kernels.bpe_encode import LONGEST_WORD, workspace
         from tokctl.kernels.bpe_merge_word import merge_space
+
+        try:
+            return self._spaces.pop()
+        except IndexError:
+            return _Space(workspace(), merge_space(LONGEST_WORD))
+
+    def _encode_range(self, data: np.ndarray, pieces: Pieces, n_ids: np.ndarray, first: int, last: int) -> np.ndarray:
+        from tokctl.kernels.bpe_encode import Segments
 
         segments = Segments(
             pieces.starts[first:last], pieces.stops[first:last], pieces.tokens[first:last], n_ids[first:last]
         )
-        try:
-            space = self._spaces.pop()
-        except IndexError:
-            space = _Space(workspace(), merge_space(LONGEST_WORD))
+        space = self._take_space()
         try:
             if self._pre_tokenizer.automaton is not None:
                 return self._run(data, segments, pieces.documents[first:last], space, scanned=True)
@@ -165,6 +208,11 @@ class BPEEncoder:
             row=row,
             offset=position - int(segments.starts[first]),
         )
+
+
+def _whole(n_bytes: int) -> Pieces:
+    """One text of ``n_bytes``."""
+    return Pieces(*(np.array([value], np.int64) for value in (0, n_bytes, -1, 0)))
 
 
 def _chunks(pieces: Pieces, size: int) -> list[tuple[int, int]]:
