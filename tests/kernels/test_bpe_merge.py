@@ -77,7 +77,7 @@ def test_no_room_changes_nothing():
 
 SIGNATURES = """
 import numpy as np
-from tokctl.kernels import bpe_merge, bpe_recount, bpe_words, pair_heap, pair_table
+from tokctl.kernels import bpe_merge, bpe_words, pair_heap, pair_table
 from tokctl.tokenizer.trainers.bpe import TIES, fit_bpe
 
 rng = np.random.default_rng(0)
@@ -92,7 +92,7 @@ for ties in TIES:
 for rows in ((data, offsets), (frozen[0].astype(np.int32), frozen[1])):
     fit_bpe(*frozen, n_merges=50, alphabet=alphabet, segments=rows, passed_over=[(1, 2)])
 seen = 0
-for module in (bpe_merge, bpe_recount, bpe_words, pair_heap, pair_table):
+for module in (bpe_merge, bpe_words, pair_heap, pair_table):
     for name, kernel in vars(module).items():
         if hasattr(kernel, "signatures"):
             assert len(kernel.signatures) == 1, (name, kernel.signatures)

@@ -20,7 +20,7 @@ def test_holds_what_was_put_and_copies_what_still_counts():
     keys = np.unique(rng.integers(0, 2**62, 700))
     counts, starts, lengths = (rng.integers(0, 9, len(keys)) for _ in range(3))
     table = empty(1024)
-    pair_table.put_all(table, keys, counts, starts, lengths)
+    pair_table.put_all(table, keys, counts, lengths, starts)
     expected = dict(
         zip(keys.tolist(), zip(counts.tolist(), starts.tolist(), lengths.tolist(), strict=True), strict=True)
     )

@@ -17,20 +17,24 @@ import numpy as np
 
 from tokctl.kernels import pair_heap
 from tokctl.kernels._jit import jit
-from tokctl.kernels.bpe_words import INSIDE, SYMBOL, WORD
+from tokctl.kernels._memory import prefetch
+from tokctl.kernels.bpe_words import INSIDE, SYMBOL, data_position, weight_of
 from tokctl.kernels.pair_heap import Spelling
-from tokctl.kernels.pair_table import COUNT, EMPTY, KEY, LENGTH, START, is_listed, pair_key, put, slot_of
+from tokctl.kernels.pair_table import COUNT, EMPTY, KEY, LENGTH, START, is_listed, pair_key, prefetch_row, put, slot_of
 
 # Slots of FitState.control.
-N_MERGES, N_OCCURRENCES, N_ROWS, HEAP_SIZE, THRESHOLD, ROOM_NEEDED, BEST_COUNT = range(7)
+N_MERGES, N_OCCURRENCES, N_ROWS, HEAP_SIZE, THRESHOLD, ROOM_NEEDED, BEST_COUNT, BOUND = range(8)
 # Slots of FitState.limits.
 N_BASE, MIN_FREQUENCY, MAX_TOKEN_BYTES, TIES = range(4)
 # Tie-breaks among the pairs with the highest count.
 ASCENDING, DESCENDING, FIRST_SEEN, SENTENCEPIECE, SUBWORD_NMT = range(5)
 # What a call of merge_steps ended with.
 MORE, ENOUGH, NO_PAIR, NO_ROOM = range(4)
-# Columns of FitState.gathered.
-LEFT_WEIGHT, LEFT_CURSOR, RIGHT_WEIGHT, RIGHT_CURSOR = range(4)
+# Sides and columns of FitState.gathered.
+LEFT, RIGHT = range(2)
+WEIGHED, CURSOR = range(2)
+# How many windows ahead their places in the pool are asked for.
+AHEAD = 16
 
 # The pair table is filled to at most 3/4.
 LOAD_NUMERATOR = 3
@@ -41,30 +45,31 @@ class FitState(NamedTuple):
     """Everything a fit knows; N = base symbols + merges asked for, P = pool positions."""
 
     pool: np.ndarray  # int32|int64[P, 2]: see bpe_words
-    counts: np.ndarray  # int64[n_words]
+    heavy: np.ndarray  # int64[k]: see bpe_words
+    offsets: np.ndarray  # int64[n_words + 1]: of the words' bytes
     occurrences: np.ndarray  # int32|int64[<= 3 * windows]: slices of positions, one a pair
     table: np.ndarray  # int64[capacity, 4]: see pair_table
     heap: np.ndarray  # int64[capacity, 3]: see pair_heap
     spelling: Spelling  # bytes and lengths of the symbols, int64[N]
     n_chars: np.ndarray  # int64[N]: bytes of the symbol that are not UTF-8 continuation bytes
-    gathered: np.ndarray  # int64[N, 4]: one round's neighbours, all zero between rounds
-    touched: np.ndarray  # int64[2, N]: which of them are in use
+    gathered: np.ndarray  # int64[2, N, 2]: one round's neighbours, all zero between rounds
+    touched: np.ndarray  # int32[2, N]: which of them are in use
     merges: np.ndarray  # int32[n_merges, 2]
     pair_counts: np.ndarray  # int64[n_merges]
     ambiguous: np.ndarray  # uint8[n_merges]
     n_tokens: np.ndarray  # int64[n_merges + 1]: weighted tokens before the first merge and after each
-    control: np.ndarray  # int64[7]
+    control: np.ndarray  # int64[8]
     limits: np.ndarray  # int64[4]
     passed_over: np.ndarray  # int64[k]: keys of pairs that are never merged, ascending
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def _is_live(pool, lengths, position, left, right):
     # The ids that are written to one position only grow, so an old id means an untouched token.
     return pool[position, SYMBOL] == left and pool[position + lengths[left], SYMBOL] == right
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def _tie_number(state, slot):
     """The number that decides among equal counts, smallest first; drops dead entries from the front of the pair's slice."""
     key = state.table[slot, KEY]
@@ -87,28 +92,31 @@ def _tie_number(state, slot):
     return np.int64(state.occurrences[start])
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def _refill_heap(state):
     """Fill the empty heap from the table, under a new threshold."""
     table, heap = state.table, state.heap
-    highest = np.int64(0)
+    bound = state.control[BOUND]
+    threshold = max(bound - bound // 2, state.limits[MIN_FREQUENCY])
+    size = below = np.int64(0)
     for slot in range(table.shape[0]):
-        if table[slot, KEY] != EMPTY:
-            highest = max(highest, table[slot, COUNT])
-    threshold = max(highest - highest // 2, state.limits[MIN_FREQUENCY])
-    size = np.int64(0)
-    for slot in range(table.shape[0]):
-        if table[slot, KEY] != EMPTY and table[slot, COUNT] >= threshold:
-            heap[size, pair_heap.COUNT] = table[slot, COUNT]
+        if table[slot, KEY] == EMPTY:
+            continue
+        count = table[slot, COUNT]
+        if count >= threshold:
+            heap[size, pair_heap.COUNT] = count
             heap[size, pair_heap.TIE] = _tie_number(state, slot)
             heap[size, pair_heap.KEY] = table[slot, KEY]
             size += 1
+        else:
+            below = max(below, count)
     pair_heap.order(heap, size, state.spelling)
     state.control[HEAP_SIZE] = size
     state.control[THRESHOLD] = threshold
+    state.control[BOUND] = below
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def _top_is_true(state):
     """Correct the heap's first entry; False if that moved or removed it."""
     heap, size = state.heap, state.control[HEAP_SIZE]
@@ -116,6 +124,7 @@ def _top_is_true(state):
     slot = slot_of(state.table, key)
     count = state.table[slot, COUNT]
     if count < state.control[THRESHOLD]:
+        state.control[BOUND] = max(state.control[BOUND], count)
         state.control[HEAP_SIZE] = pair_heap.drop_top(heap, size, state.spelling)
         return False
     tie = _tie_number(state, slot)
@@ -125,19 +134,19 @@ def _top_is_true(state):
     return False
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def _find_best(state):
     """Bring the best pair to the top of the heap; returns its count, or 0 if no pair can be merged."""
     while True:
         while state.control[HEAP_SIZE] > 0:
             if _top_is_true(state):
                 return state.heap[0, pair_heap.COUNT]
-        _refill_heap(state)
-        if state.control[HEAP_SIZE] == 0:
+        if state.control[BOUND] < state.limits[MIN_FREQUENCY]:
             return np.int64(0)
+        _refill_heap(state)
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def _is_tied(state, count):
     """Whether another pair than the best, whose row in the table is closed, has its count as well; unheaps the best."""
     while state.control[HEAP_SIZE] > 0 and state.heap[0, pair_heap.COUNT] == count:
@@ -146,66 +155,69 @@ def _is_tied(state, count):
     return False
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def _replace(state, left, right, new, start, length):
-    """Replace the live windows of one slice; packs their positions at its front and returns how many there are."""
+    """Replace the live windows of one slice and add up the new tokens' neighbours by symbol.
+
+    Packs the replaced positions at the slice's front; returns (how many, left neighbours, right neighbours, their weight).
+    What (x, left) loses is what (x, new) gains, and the same on the right, except between two new tokens: there
+    (right, left) loses and (new, new) gains, counted at the first of the two.
+    """
     pool, occurrences, lengths = state.pool, state.occurrences, state.spelling.length
+    gathered, touched = state.gathered, state.touched
     left_length, right_length = lengths[left], lengths[right]
-    n_replaced = 0
-    for i in range(start, start + length):
-        position = occurrences[i]
+    stop = start + length
+    n_replaced = n_left = n_right = np.int64(0)
+    total = np.int64(0)
+    for i in range(start, min(start + AHEAD, stop)):
+        prefetch(pool, 2 * np.int64(occurrences[i]))
+    for i in range(start, stop):
+        prefetch(pool, 2 * np.int64(occurrences[min(i + AHEAD, stop - 1)]))
+        position = np.int64(occurrences[i])
         middle = position + left_length
-        if pool[position, SYMBOL] == left and pool[middle, SYMBOL] == right:
-            # Inner ends first: a token of one byte has its first and last byte in one place.
-            pool[middle - 1, SYMBOL] = INSIDE
-            pool[middle, SYMBOL] = INSIDE
-            pool[position, SYMBOL] = new
-            pool[middle + right_length - 1, SYMBOL] = new
-            occurrences[start + n_replaced] = position
-            n_replaced += 1
-    return n_replaced
+        if pool[position, SYMBOL] != left or pool[middle, SYMBOL] != right:
+            continue
+        last = middle + right_length - 1
+        # Inner ends first: a token of one byte has its first and last byte in one place.
+        pool[middle - 1, SYMBOL] = INSIDE
+        pool[middle, SYMBOL] = INSIDE
+        pool[position, SYMBOL] = new
+        pool[last, SYMBOL] = new
+        occurrences[start + n_replaced] = position
+        n_replaced += 1
+        weight = weight_of(pool, state.heavy, position)
+        total += weight
+        before = np.int64(pool[position - 1, SYMBOL])
+        if before >= 0 and before != new:
+            if gathered[LEFT, before, CURSOR] == 0:
+                touched[LEFT, n_left] = before
+                n_left += 1
+                prefetch_row(state.table, pair_key(before, left))
+                prefetch_row(state.table, pair_key(before, new))
+            gathered[LEFT, before, WEIGHED] += weight
+            gathered[LEFT, before, CURSOR] += 1
+        after = np.int64(pool[last + 1, SYMBOL])
+        if after >= 0:
+            if after == left and pool[last + 1 + left_length, SYMBOL] == right:
+                after = new  # as it will be in a moment
+            if gathered[RIGHT, after, CURSOR] == 0:
+                touched[RIGHT, n_right] = after
+                n_right += 1
+                prefetch_row(state.table, pair_key(right, after))
+                prefetch_row(state.table, pair_key(new, after))
+            gathered[RIGHT, after, WEIGHED] += weight
+            gathered[RIGHT, after, CURSOR] += 1
+    return n_replaced, n_left, n_right, total
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def _lose(table, left, right, weight):
     slot = slot_of(table, pair_key(left, right))
     if table[slot, KEY] != EMPTY:
         table[slot, COUNT] -= weight
 
 
-@jit(inner=True)
-def _gather(state, left, right, new, start, n_replaced):
-    """Add up the new tokens' neighbours by symbol; returns (left neighbours, right neighbours, weight of the new tokens).
-
-    What (x, left) loses is what (x, new) gains, and the same on the right, except between two new tokens: there
-    (right, left) loses and (new, new) gains, counted at the first of the two.
-    """
-    pool, gathered, touched = state.pool, state.gathered, state.touched
-    length = state.spelling.length[new]
-    n_left = n_right = 0
-    total = np.int64(0)
-    for i in range(start, start + n_replaced):
-        position = state.occurrences[i]
-        weight = state.counts[pool[position, WORD]]
-        total += weight
-        before = np.int64(pool[position - 1, SYMBOL])
-        if before >= 0 and before != new:
-            if gathered[before, LEFT_CURSOR] == 0:
-                touched[0, n_left] = before
-                n_left += 1
-            gathered[before, LEFT_WEIGHT] += weight
-            gathered[before, LEFT_CURSOR] += 1
-        after = np.int64(pool[position + length, SYMBOL])
-        if after >= 0:
-            if gathered[after, RIGHT_CURSOR] == 0:
-                touched[1, n_right] = after
-                n_right += 1
-            gathered[after, RIGHT_WEIGHT] += weight
-            gathered[after, RIGHT_CURSOR] += 1
-    return n_left, n_right, total
-
-
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def _reserve(state, key, weight, n_windows, token_bytes):
     """Open a slice for a new pair if it may be merged one day; returns the slice's end, or -1."""
     if weight < state.limits[MIN_FREQUENCY] or token_bytes > state.limits[MAX_TOKEN_BYTES]:
@@ -219,24 +231,25 @@ def _reserve(state, key, weight, n_windows, token_bytes):
     return first + n_windows
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def _place(state, new, start, n_replaced):
     """Write the new windows' positions to the reserved slices, from the back, so that each cursor ends at its start."""
     pool, gathered, occurrences, lengths = state.pool, state.gathered, state.occurrences, state.spelling.length
     length = lengths[new]
     for i in range(start + n_replaced - 1, start - 1, -1):
-        position = occurrences[i]
+        prefetch(pool, 2 * np.int64(occurrences[max(i - AHEAD, start)]))
+        position = np.int64(occurrences[i])
         before = np.int64(pool[position - 1, SYMBOL])
-        if before >= 0 and before != new and gathered[before, LEFT_CURSOR] >= 0:
-            gathered[before, LEFT_CURSOR] -= 1
-            occurrences[gathered[before, LEFT_CURSOR]] = position - lengths[before]
+        if before >= 0 and before != new and gathered[LEFT, before, CURSOR] >= 0:
+            gathered[LEFT, before, CURSOR] -= 1
+            occurrences[gathered[LEFT, before, CURSOR]] = position - lengths[before]
         after = np.int64(pool[position + length, SYMBOL])
-        if after >= 0 and gathered[after, RIGHT_CURSOR] >= 0:
-            gathered[after, RIGHT_CURSOR] -= 1
-            occurrences[gathered[after, RIGHT_CURSOR]] = position
+        if after >= 0 and gathered[RIGHT, after, CURSOR] >= 0:
+            gathered[RIGHT, after, CURSOR] -= 1
+            occurrences[gathered[RIGHT, after, CURSOR]] = position
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def _offer(state, key, weight):
     """Put a new pair into the heap, if it is above the threshold."""
     if weight >= state.control[THRESHOLD]:
@@ -244,56 +257,56 @@ def _offer(state, key, weight):
         state.control[HEAP_SIZE] = pair_heap.push(
             state.heap, state.control[HEAP_SIZE], weight, tie, key, state.spelling
         )
+    else:
+        state.control[BOUND] = max(state.control[BOUND], weight)
 
 
-@jit(inner=True)
-def _update_pairs(state, left, right, new, start, n_replaced):
-    """Update the pair table after a replacement; returns the weight of the new tokens."""
+@jit(inner=True, borrows=True)
+def _update_pairs(state, left, right, new, start, n_replaced, n_left, n_right):
+    """Update the pair table after a replacement."""
     gathered, touched, lengths = state.gathered, state.touched, state.spelling.length
-    n_left, n_right, total = _gather(state, left, right, new, start, n_replaced)
     n_before = state.control[N_ROWS]
     for i in range(n_left):
-        before = touched[0, i]
-        weight, n_windows = gathered[before, LEFT_WEIGHT], gathered[before, LEFT_CURSOR]
+        before = np.int64(touched[LEFT, i])
+        weight, n_windows = gathered[LEFT, before, WEIGHED], gathered[LEFT, before, CURSOR]
         _lose(state.table, before, left, weight)
-        gathered[before, LEFT_CURSOR] = _reserve(
+        gathered[LEFT, before, CURSOR] = _reserve(
             state, pair_key(before, new), weight, n_windows, lengths[before] + lengths[new]
         )
     for i in range(n_right):
-        after = touched[1, i]
-        weight, n_windows = gathered[after, RIGHT_WEIGHT], gathered[after, RIGHT_CURSOR]
+        after = np.int64(touched[RIGHT, i])
+        weight, n_windows = gathered[RIGHT, after, WEIGHED], gathered[RIGHT, after, CURSOR]
         _lose(state.table, right, left if after == new else after, weight)
-        gathered[after, RIGHT_CURSOR] = _reserve(
+        gathered[RIGHT, after, CURSOR] = _reserve(
             state, pair_key(new, after), weight, n_windows, lengths[new] + lengths[after]
         )
     if state.control[N_ROWS] > n_before:
         _place(state, new, start, n_replaced)
     for i in range(n_left):
-        before = touched[0, i]
-        if gathered[before, LEFT_CURSOR] >= 0:
-            _offer(state, pair_key(before, new), gathered[before, LEFT_WEIGHT])
-        gathered[before, LEFT_WEIGHT] = 0
-        gathered[before, LEFT_CURSOR] = 0
+        before = np.int64(touched[LEFT, i])
+        if gathered[LEFT, before, CURSOR] >= 0:
+            _offer(state, pair_key(before, new), gathered[LEFT, before, WEIGHED])
+        gathered[LEFT, before, WEIGHED] = 0
+        gathered[LEFT, before, CURSOR] = 0
     for i in range(n_right):
-        after = touched[1, i]
-        if gathered[after, RIGHT_CURSOR] >= 0:
-            _offer(state, pair_key(new, after), gathered[after, RIGHT_WEIGHT])
-        gathered[after, RIGHT_WEIGHT] = 0
-        gathered[after, RIGHT_CURSOR] = 0
-    return total
+        after = np.int64(touched[RIGHT, i])
+        if gathered[RIGHT, after, CURSOR] >= 0:
+            _offer(state, pair_key(new, after), gathered[RIGHT, after, WEIGHED])
+        gathered[RIGHT, after, WEIGHED] = 0
+        gathered[RIGHT, after, CURSOR] = 0
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def _name_symbol(state, left, right, new, position):
     """Record length, characters and (if strings are compared) the place of the new symbol's bytes."""
     spelling = state.spelling
     spelling.length[new] = spelling.length[left] + spelling.length[right]
     state.n_chars[new] = state.n_chars[left] + state.n_chars[right]
     if spelling.is_compared[0] != 0:
-        spelling.at[new] = position - state.pool[position, WORD] - 1
+        spelling.at[new] = data_position(state.offsets, position)
 
 
-@jit
+@jit(borrows=True)
 def merge_steps(state, n_steps):
     """Do at most ``n_steps`` merges; returns MORE, ENOUGH (as many as asked for), NO_PAIR, or NO_ROOM.
 
@@ -325,9 +338,9 @@ def merge_steps(state, n_steps):
         state.merges[done, 0] = left
         state.merges[done, 1] = right
         state.pair_counts[done] = count
-        n_replaced = _replace(state, left, right, new, start, length)
-        _name_symbol(state, left, right, new, state.occurrences[start])
-        total = _update_pairs(state, left, right, new, start, n_replaced)
+        n_replaced, n_left, n_right, total = _replace(state, left, right, new, start, length)
+        _name_symbol(state, left, right, new, np.int64(state.occurrences[start]))
+        _update_pairs(state, left, right, new, start, n_replaced, n_left, n_right)
         state.n_tokens[done + 1] = state.n_tokens[done] - total
         control[N_MERGES] = done + 1
     return MORE

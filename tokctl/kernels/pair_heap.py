@@ -28,7 +28,7 @@ class Spelling(NamedTuple):
     is_compared: np.ndarray  # int64[1]
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def _joined_byte(spelling, left, right, i):
     """Byte ``i`` of left's bytes followed by right's."""
     n_left = spelling.length[left]
@@ -37,7 +37,7 @@ def _joined_byte(spelling, left, right, i):
     return spelling.data[spelling.at[right] + i - n_left]
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def _spelled_before(spelling, key, other):
     """Whether ``key``'s merged string is smaller bytewise than ``other``'s; the smaller key if they are equal."""
     left, right = key >> np.int64(32), key & np.int64(0xFFFFFFFF)
@@ -54,7 +54,7 @@ def _spelled_before(spelling, key, other):
     return key < other
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def _order_of(spelling, symbol, other):
     """-1, 0 or 1: how the bytes of one symbol stand to another's; a prefix is smaller."""
     if symbol == other:
@@ -68,7 +68,7 @@ def _order_of(spelling, symbol, other):
     return 0 if n == n_other else -1 if n < n_other else 1
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def _larger_before(spelling, key, other):
     """Whether ``key``'s two strings, left before right, are larger bytewise than ``other``'s; the smaller key if equal."""
     order = _order_of(spelling, key >> np.int64(32), other >> np.int64(32))
@@ -77,7 +77,7 @@ def _larger_before(spelling, key, other):
     return key < other if order == 0 else order > 0
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def _comes_first(heap, entry, count, tie, key, spelling):
     """Whether heap entry ``entry`` comes before (count, tie, key)."""
     if heap[entry, COUNT] != count:
@@ -91,21 +91,21 @@ def _comes_first(heap, entry, count, tie, key, spelling):
     return heap[entry, KEY] < key
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def _write(heap, entry, count, tie, key):
     heap[entry, COUNT] = count
     heap[entry, TIE] = tie
     heap[entry, KEY] = key
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def _copy(heap, source, target):
     heap[target, COUNT] = heap[source, COUNT]
     heap[target, TIE] = heap[source, TIE]
     heap[target, KEY] = heap[source, KEY]
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def push(heap, size, count, tie, key, spelling):
     """Add an entry to a heap of ``size`` entries; returns the new size."""
     entry = size
@@ -119,7 +119,7 @@ def push(heap, size, count, tie, key, spelling):
     return size + 1
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def sink(heap, size, entry, count, tie, key, spelling):
     """Put (count, tie, key) at ``entry`` or below it, wherever the order wants it."""
     while True:
@@ -136,7 +136,7 @@ def sink(heap, size, entry, count, tie, key, spelling):
     _write(heap, entry, count, tie, key)
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def drop_top(heap, size, spelling):
     """Remove the first entry; returns the new size."""
     size -= 1
@@ -145,7 +145,7 @@ def drop_top(heap, size, spelling):
     return size
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def order(heap, size, spelling):
     """Make a heap of ``size`` entries that are in any order."""
     for entry in range(size // 2 - 1, -1, -1):

@@ -7,6 +7,7 @@ the rows that still matter into a new table (``copy_rows``) when the old one is 
 import numpy as np
 
 from tokctl.kernels._jit import jit
+from tokctl.kernels._memory import prefetch
 
 KEY = 0  # left id << 32 | right id, or EMPTY
 COUNT = 1  # weighted number of windows
@@ -15,20 +16,20 @@ LENGTH = 3  # entries of that slice
 EMPTY = np.int64(-1)
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def pair_key(left, right):
     """The pair as one int64, ordered as (left, right) is."""
     return (np.int64(left) << np.int64(32)) | np.int64(right)
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def pair_hash(key):
     """A 64-bit mix of ``key`` whose low and middle bits are both usable."""
     mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
     return mixed ^ (mixed >> np.uint64(32))
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def slot_of(table, key):
     """Row that holds ``key``, or the empty row where it belongs."""
     mask = np.uint64(table.shape[0] - 1)
@@ -38,7 +39,13 @@ def slot_of(table, key):
     return np.int64(slot)
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
+def prefetch_row(table, key):
+    """Ask for the cache line where a search for ``key`` begins."""
+    prefetch(table, np.int64(4) * np.int64(pair_hash(key) & np.uint64(table.shape[0] - 1)))
+
+
+@jit(inner=True, borrows=True)
 def put(table, key, count, start, length):
     """Write a row for ``key``, which must not be in the table; the caller keeps the table from filling up."""
     slot = slot_of(table, key)
@@ -48,7 +55,7 @@ def put(table, key, count, start, length):
     table[slot, LENGTH] = length
 
 
-@jit(inner=True)
+@jit(inner=True, borrows=True)
 def is_listed(keys, key):
     """Whether ``key`` is among ``keys int64[k]``, which ascend."""
     low, high = 0, keys.shape[0]
@@ -61,7 +68,7 @@ def is_listed(keys, key):
     return low < keys.shape[0] and keys[low] == key
 
 
-@jit
+@jit(borrows=True)
 def copy_rows(source, target, min_count):
     """Copy the rows whose count is at least ``min_count`` from ``source`` to ``target``; returns how many."""
     n_rows = 0
@@ -72,7 +79,7 @@ def copy_rows(source, target, min_count):
     return n_rows
 
 
-@jit
+@jit(borrows=True)
 def n_rows_from(table, min_count):
     """How many rows have a count of at least ``min_count``."""
     n_rows = 0
@@ -82,8 +89,8 @@ def n_rows_from(table, min_count):
     return n_rows
 
 
-@jit
-def put_all(table, keys, counts, starts, lengths):
+@jit(borrows=True)
+def put_all(table, keys, counts, lengths, starts):
     """Write a row for each of the given pairs, which must not be in the table."""
     for i in range(keys.shape[0]):
         put(table, keys[i], counts[i], starts[i], lengths[i])
