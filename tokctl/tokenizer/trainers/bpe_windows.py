@@ -149,7 +149,7 @@ def counted_pairs(
 def weights_of(counts: np.ndarray, index_type: type) -> tuple[np.ndarray, np.ndarray]:
     """The words' counts as the pool holds them, and ``heavy``: those that its type is too small for."""
     large = np.flatnonzero(counts > np.iinfo(index_type).max)
-    weights = counts.astype(index_type, copy=False)
+    weights: np.ndarray = counts.astype(index_type, copy=False)
     weights[large] = -1 - np.arange(len(large))
     return weights, counts[large]
 
