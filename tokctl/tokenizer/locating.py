@@ -34,8 +34,12 @@ def locate(
     first_token = np.cumsum(n_ids) - n_ids
     starts = pieces.starts[owner] + before[:-1] - before[first_token][owner]
     stops = starts + lengths
-    if unit == "normalized_codepoints" and texts.is_rewritten:
-        data, offsets = texts.data, texts.document_bounds(offsets)
+    if unit == "normalized_codepoints":  # of what the pieces hold: what ``Tokenizer.normalize`` gives
+        places, begins = texts.joined()
+        data = texts.data[places]
+        starts, stops = (place + (begins - pieces.starts)[owner] for place in (starts, stops))
+        held = np.concatenate([[0], np.cumsum(pieces.stops - pieces.starts)])
+        offsets = held[np.searchsorted(pieces.documents, np.arange(len(offsets)))]
     elif texts.is_rewritten:
         starts, stops = raw_ranges(data, texts.origins, starts, stops)
         # what is empty stands at the start of its text
@@ -69,19 +73,14 @@ def _in_bytes(
     """Code point ranges of texts as byte ranges of ``data``."""
     from tokctl.kernels.code_points import number_code_points
 
-    base = int(offsets[0])
-    begins, n_points = [], []
+    begins, n_points = [np.empty(0, np.int64)], []
     for low, high in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
         numbers = np.empty(high - low, np.int64)
         number_code_points(data[low:high], numbers)
         begins.append(np.flatnonzero(np.diff(numbers, prepend=-1)) + low)
         n_points.append(len(begins[-1]))
-    places = np.concatenate([*begins, [int(offsets[-1])]]).astype(np.int64)
-    first = (np.cumsum(n_points) - n_points)[documents]
-    ends = np.concatenate([places[1:], [int(offsets[-1])]])
-    at = np.minimum(first + starts, len(places) - 1)
-    stop_at = np.clip(first + stops - 1, 0, len(places) - 1)
-    return (
-        np.where(starts < stops, places[at], np.where(starts == 0, offsets[documents], places[at])),
-        np.where(stops > 0, ends[stop_at], np.maximum(offsets[documents], base)),
-    )
+    # where each code point begins, and behind the last one of all where it ends, which is where the next text begins
+    places = np.append(np.concatenate(begins), offsets[-1])
+    counts = np.array(n_points, np.int64)
+    first = (np.cumsum(counts) - counts)[documents]
+    return places[first + starts], places[first + stops]
