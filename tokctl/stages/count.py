@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,8 @@ from tokctl.stages.documents import (
 )
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from tokctl.corpus.word_counts import Batch, CountReport
     from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
 
@@ -65,10 +67,12 @@ def count_documents(
     *,
     slice_by: str | None = None,
     weight_field: str | None = None,
+    rewrite: Callable[[pa.Array], pa.Array] | None = None,
 ) -> Counted:
     """Count the documents of the ``input`` slot (and the ``weighted`` files) into the run's work directory.
 
-    ``rows_in`` of the run is what was read, ``rows_out`` what the counter has seen.
+    ``rows_in`` of the run is what was read, ``rows_out`` what the counter has seen. ``rewrite`` makes what is counted of
+    the texts of a batch (any number of pieces); it goes without ``slice_by`` and ``weight_field``.
     """
     from tokctl.corpus.word_counts import WordCounter
 
@@ -99,7 +103,8 @@ def count_documents(
                 weight_field=weight_field,
                 on_reject=rejects.add,
             ):
-                yield Batch(batch.texts, batch.slices, batch.weights)
+                texts = batch.texts if rewrite is None else rewrite(batch.texts)
+                yield Batch(texts, batch.slices, batch.weights)
                 done += batch.input_bytes
                 update(done)
 
@@ -109,7 +114,7 @@ def count_documents(
             stage_run.rows_in += counter.add_weighted(file.path)
     path = stage_run.work_directory / WORDS
     report = counter.finish(path)
-    stage_run.rows_out = report.n_documents
+    stage_run.rows_out = report.n_documents if rewrite is None else stage_run.rows_in - stage_run.rows_rejected
     stage_run.measurements["count_phases"] = counter.phases.to_json(report.n_bytes)
     stage_run.log(counter.phases.line(report.n_bytes))
     return Counted(path, report)

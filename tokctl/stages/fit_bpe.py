@@ -19,9 +19,12 @@ from tokctl.stages.documents import ReadingParameters, check_fit_role, documents
 from tokctl.stages.tokenizer_files import TOKENIZER_STAGES, expand_tokenizer, load_tokenizer
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from tokctl.corpus.word_counts import WordCounts
     from tokctl.corpus.word_counts.first_seen import FirstSeenWords
     from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
+    from tokctl.tokenizer.tokenizer import Tokenizer
     from tokctl.tokenizer.trainers.bpe_start import StartOptions
 
 
@@ -199,15 +202,7 @@ def run(stage_run: StageRun) -> None:
         parameters.vocab_size[0],
         workers=stage_run.workers,
     )
-    n_merges = start.fixed.for_size(parameters.vocab_size[-1]).n_merges
-    with stage_run.phase("fit", n_merges, "merges") as update, contextlib.ExitStack() as phases:
-        replaying: list[Callable[[int], None]] = []
-
-        def on_replay(done: int, total: int) -> None:
-            if not replaying:
-                replaying.append(phases.enter_context(stage_run.phase("replay", total, "merges")))
-            replaying[0](done)
-
+    with contextlib.ExitStack() as phases:
         fitted = fit_sizes(
             start,
             vocab_sizes=parameters.vocab_size,
@@ -217,8 +212,8 @@ def run(stage_run: StageRun) -> None:
             max_token_bytes=parameters.max_token_bytes,
             on_short=parameters.on_short,
             replay_merges=parameters.replay,
-            on_step=lambda done, total: update(done),
-            on_replay=on_replay,
+            on_step=_phase(stage_run, phases, "fit"),
+            on_replay=_phase(stage_run, phases, "replay"),
             on_warning=stage_run.warn,
         )
     fit = fitted.fit
@@ -250,6 +245,19 @@ def run(stage_run: StageRun) -> None:
         "specials_in_corpus": in_corpus,
         "fit_split": fit_role((*stage_run.inputs["counts"], *stage_run.inputs["input"])),
     }
+
+
+def _phase(stage_run: StageRun, phases: contextlib.ExitStack, name: str) -> Callable[[int, int], None]:
+    """A progress phase that begins with the first ``(done, total)`` it is told, and ends the one before it."""
+    updates: list[Callable[[int], None]] = []
+
+    def on_step(done: int, total: int) -> None:
+        if not updates:
+            phases.close()
+            updates.append(phases.enter_context(stage_run.phase(name, total, "merges")))
+        updates[0](done)
+
+    return on_step
 
 
 def _check_memory(stage_run: StageRun, words: WordCounts | FirstSeenWords) -> None:
@@ -284,6 +292,9 @@ def _words(
         tuple(dict.fromkeys((*(token.content for token in base.added_tokens), *parameters.special))) if base else ()
     )
     specials = specials or parameters.special
+    rewrite = None
+    if base is not None and (base.normalizers or base.steps):
+        rewrite, specials = _pieces_of(base), parameters.special
     words: WordCounts | FirstSeenWords
     if stage_run.inputs["input"]:
         if base is not None:
@@ -295,11 +306,12 @@ def _words(
             from tokctl.stages.documents import document_batches
 
             with rejects_of(stage_run) as rejects:
-                batches = (batch.texts for batch in document_batches(stage_run, "input", on_reject=rejects.add))
+                found_batches = document_batches(stage_run, "input", on_reject=rejects.add)
+                batches = (batch.texts if rewrite is None else rewrite(batch.texts) for batch in found_batches)
                 words, found = first_seen_words(batches, pre_tokenizer, specials)
             stage_run.rows_out = stage_run.rows_in - stage_run.rows_rejected
         else:
-            report = count_documents(stage_run, pre_tokenizer, specials)
+            report = count_documents(stage_run, pre_tokenizer, specials, rewrite=rewrite)
             words, found = WordCounts.read_parquet(report.path), report.specials
         return words, pre_tokenizer, {name: str(count) for name, count in found.items()}
     sources = stage_run.inputs["counts"]
@@ -327,6 +339,26 @@ def _words(
         if any(name in manifest.facts["specials"] for manifest in manifests)
     }
     return words, pre_tokenizer, carved
+
+
+def _pieces_of(base: Tokenizer) -> Callable[[pa.Array | pa.ChunkedArray], pa.Array]:
+    """Texts -> the pieces in which a base that rewrites text finds its words."""
+
+    def pieces_of(texts: pa.Array | pa.ChunkedArray) -> pa.Array:
+        import numpy as np
+        import pyarrow as pa
+
+        from tokctl.tokenizer.texts import flatten
+        from tokctl.tokenizer.trainers.bpe_extend import text_pieces
+
+        data, starts, stops = text_pieces(base, *flatten(texts))
+        lengths = stops - starts
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        places = np.arange(int(offsets[-1])) + np.repeat(starts - offsets[:-1], lengths)
+        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data[places])]
+        return pa.Array.from_buffers(pa.large_binary(), len(starts), buffers)
+
+    return pieces_of
 
 
 def _counts_file(stage_run: StageRun) -> Path:

@@ -424,6 +424,8 @@ class Tokenizer:
 
     def normalize(self, text: str | bytes, allowed_special: Iterable[str] | str = ()) -> bytes:
         """What decoding the text's ids gives back, in bytes: the text itself unless this tokenizer rewrites text."""
+        if isinstance(self.model, CharacterBPE):
+            return self.decode_bytes(self.encode(text, allowed_special=allowed_special))
         data, offsets = _one_text(text)
         prepared = self.prepare(data, offsets, allowed_special)
         pieces = prepared.pieces

@@ -158,7 +158,7 @@ def self_test(tokenizer: Tokenizer) -> dict[str, Any]:
             {
                 "hex": text.hex(),
                 "ids": ids,
-                **({} if decoded == tokenizer.normalize(text) else {"decoded": decoded.hex()}),
+                **({} if decoded == text else {"decoded": decoded.hex()}),
             }
         )
     return {"version": VERSION, "semantic_hash": tokenizer.semantic_hash, "cases": cases}
@@ -184,7 +184,7 @@ def check_self_test(tokenizer: Tokenizer, directory: Path) -> int:
         case = Reader(value, path, f"$.cases[{i}]")
         text = _hex(case, case.take("hex", str), "hex")
         ids = case.take("ids", list)
-        decoded = _hex(case, case.take("decoded", str), "decoded") if "decoded" in value else tokenizer.normalize(text)
+        decoded = _hex(case, case.take("decoded", str), "decoded") if "decoded" in value else text
         found = tokenizer.encode(text)
         if found != ids or tokenizer.decode_bytes(found) != decoded:
             raise CheckFailed(

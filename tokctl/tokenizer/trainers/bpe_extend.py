@@ -97,7 +97,11 @@ class Growth:
                 )
         for end, what in ((bos, "bos"), (eos, "eos")):
             if end is not None and end not in names | set(specials):
-                raise UsageError(f"{what} is {end!r}, which is not among the specials", code="unknown-special")
+                raise UsageError(
+                    f"{what} is {end!r}, which is not among the specials",
+                    hint=f"the base has: {', '.join(map(repr, base.special_ids)) or 'none'}",
+                    code="unknown-special",
+                )
 
     @cached_property
     def _taken(self) -> frozenset[bytes]:
@@ -205,6 +209,16 @@ class Growth:
                 hint="this is a defect of tokctl: please report it with the base and the corpus",
                 code="base-changed",
             )
+
+
+def text_pieces(base: Tokenizer, data: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """``(data, starts, stops)``: the texts ``data[offsets[i]:offsets[i + 1]]`` as the base is about to split them.
+
+    They are rewritten as it does, and cut at all its added tokens, which are left out.
+    """
+    prepared = base.prepare(data, offsets, "all")
+    kept = prepared.is_text & (prepared.pieces.starts < prepared.pieces.stops)
+    return prepared.data, prepared.pieces.starts[kept], prepared.pieces.stops[kept]
 
 
 def _segments(words: Words, base: Tokenizer, growth: Growth, workers: int) -> Segments:

@@ -67,7 +67,7 @@ def fit_sizes(
     fit, passed_over = _fit(start, largest.n_merges, on_step, options)
     replayed = None
     if replay_merges is not None:
-        replayed = _replay(start, fit, replay_merges, on_replay, options)
+        replayed = _replay(start, fit, passed_over, replay_merges, on_replay, options)
     shortfall = None
     if len(fit.merges) < largest.n_merges:
         shortfall = _shortfall(largest, fit, min_frequency)
@@ -86,12 +86,14 @@ def fit_sizes(
         arithmetic[size] = start.fixed.for_size(start.fixed.n_fixed + len(merges))
     facts = dict(start.facts)
     if start.growth is not None:
-        facts["extension"] = {"passed_over": passed_over, **start.growth.prove(fit.merges)}
+        facts["extension"] = {"passed_over": len(passed_over), **start.growth.prove(fit.merges)}
     return FittedSizes(tokenizers, arithmetic, fit, shortfall, replayed, facts)
 
 
-def _fit(start: Start, n_merges: int, on_step: OnStep | None, options: dict[str, Any]) -> tuple[BPEFit, int]:
-    """The fit, and how many pairs an extension had to pass over (each costs the merges from there on again)."""
+def _fit(
+    start: Start, n_merges: int, on_step: OnStep | None, options: dict[str, Any]
+) -> tuple[BPEFit, list[tuple[int, int]]]:
+    """The fit, and the pairs that an extension had to pass over (each costs the fit once more; there are next to none)."""
     segments = None if start.segments is None else (start.segments.symbols, start.segments.offsets)
     words = start.words if start.segments is None else (*start.words[:2], start.segments.counts)
     passed_over: list[tuple[int, int]] = []
@@ -107,21 +109,29 @@ def _fit(start: Start, n_merges: int, on_step: OnStep | None, options: dict[str,
         )
         unfit = None if start.growth is None else start.growth.first_unfit(fit.merges)
         if unfit is None:
-            return fit, len(passed_over)
+            return fit, passed_over
         passed_over.append((int(fit.merges[unfit, 0]), int(fit.merges[unfit, 1])))
 
 
-def _replay(start: Start, fit: BPEFit, wanted: int | str, on_step: OnStep | None, options: dict[str, Any]) -> Replay:
+def _replay(
+    start: Start,
+    fit: BPEFit,
+    passed_over: list[tuple[int, int]],
+    wanted: int | str,
+    on_step: OnStep | None,
+    options: dict[str, Any],
+) -> Replay:
     rows, growth = start.rows, start.growth
     ranks = choose_ranks(len(fit.merges), wanted, len(rows.symbols))
-    known: dict[tuple[int, int], bool] = {}
+    unproven = set(passed_over)
 
     def is_passed_over(rank: int, left: int, right: int) -> bool:
-        if growth is None or (rank < len(fit.merges) and (left, right) == tuple(fit.merges[rank].tolist())):
-            return False
-        if (left, right) not in known:
-            known[left, right] = growth.is_unfit(fit.merges[:rank], (left, right))
-        return known[left, right]
+        """Whether the fit left the pair alone; that it had to is proven where the pair is met first."""
+        if (left, right) in unproven and growth is not None:
+            if not growth.is_unfit(fit.merges[:rank], (left, right)):
+                return False
+            unproven.remove((left, right))
+        return (left, right) in passed_over
 
     return replay(
         rows, fit, tokens=start.tokens, ranks=ranks, is_passed_over=is_passed_over, on_step=on_step, **options

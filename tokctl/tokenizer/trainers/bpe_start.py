@@ -167,6 +167,12 @@ def base_pre_tokenizer(base: Tokenizer, pattern: str | None, counted_with: PreTo
             hint="leave the pattern out: an extension keeps that of its base",
             code="pattern-differs",
         )
+    if counted_with is not None and (base.normalizers or base.steps):
+        raise UsageError(
+            "the base rewrites text before it splits it (normalizers or steps), and these words were counted without that",
+            hint="name the text itself instead of --counts",
+            code="base-rewrites-text",
+        )
     if counted_with is not None and counted_with != own:
         raise UsageError(
             f"these words were counted with {_named(counted_with)}, and the base splits with {_named(own)}",
