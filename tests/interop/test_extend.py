@@ -43,12 +43,15 @@ def test_ids_of_the_base_stay_and_every_new_token_is_reached(pair, documents):
     assert tokenizer.model.form == base.model.form
     assert tokenizer.vocabulary.tokens()[:n] == base.vocabulary.tokens()
     assert tokenizer.added_tokens == base.added_tokens
-    assert (tokenizer.model.encodes_to_itself[:n][base.model.token_ids] == base.model.encodes_to_itself[base.model.token_ids]).all()
+    assert (
+        tokenizer.model.encodes_to_itself[:n][base.model.token_ids]
+        == base.model.encodes_to_itself[base.model.token_ids]
+    ).all()
     assert tokenizer.model.encodes_to_itself[n:].all()
     before, offsets = base.encode_flat(documents)
     after, new_offsets = tokenizer.encode_flat(documents)
     assert len(after) < 0.95 * len(before)
-    n    for i, text in enumerate(documents):
+    for i, text in enumerate(documents):
         old, new = before[offsets[i] : offsets[i + 1]], after[new_offsets[i] : new_offsets[i + 1]]
         if new.size == 0 or new.max() < n:
             assert (old == new).all()
