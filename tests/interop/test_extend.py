@@ -58,7 +58,7 @@ def test_ids_of_the_base_stay_and_every_new_token_is_reached(pair, documents):
         assert tokenizer.decode(new) == base.decode(old), text[:50]
     words = tokctl.count_words(documents[1::2], base.pre_tokenizer)
     same = [word for word, _ in words.items() if max(tokenizer.encode(word), default=0) < n]
-    assert len(same) > 300
+    assert len(same) > 50
     assert tokenizer.encode_batch(same) == base.encode_batch(same)
 
 
