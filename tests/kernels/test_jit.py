@@ -66,3 +66,21 @@ def test_compiling_is_told_and_its_cost_is_kept_by_file(monkeypatch, tmp_path):
     cost = compiling.costs["test_jit"]
     assert cost.seconds > 0
     assert cost.n_compiled == before, "only tokctl's own are counted"
+
+
+def test_a_constant_argument_is_an_argument_like_any_other(monkeypatch, tmp_path):
+    monkeypatch.setattr(_jit, "_CACHE_DIR", str(tmp_path))
+
+    @jit(inner=True)
+    def step(at, by):
+        return at + by
+
+    @jit
+    def walk(values):
+        at = 0
+        while at < values.size:
+            at = step(at, 3)
+        return step(at, at)
+
+    assert walk(np.arange(7)) == 18
+    assert len(step.signatures) == 1

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
-from numba import config
+from numba import config, types
 from numba.core import event
 from numba.core.registry import CPUDispatcher
 from platformdirs import user_cache_dir
@@ -36,7 +36,17 @@ def kernel_cache_dir() -> Path:
 _CACHE_DIR = str(kernel_cache_dir())
 
 
-class _InnerKernel(CPUDispatcher):
+class _Kernel(CPUDispatcher):
+    """A kernel of which other kernels' constants are arguments like any other: numba would compile it for each anew."""
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """See numba: what a call from another kernel with arguments of these types refers to."""
+        return super().get_call_template(
+            tuple(types.unliteral(kind) for kind in args), {name: types.unliteral(kind) for name, kind in kws.items()}
+        )
+
+
+class _InnerKernel(_Kernel):
     """A kernel without an entry point for Python, where a call would otherwise jump to nowhere."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -70,8 +80,8 @@ def jit(
             _nrt=not borrows,
             **({"pipeline_class": InnerCompiler} if inner else {}),
         )(function)
-        if inner and isinstance(kernel, CPUDispatcher):  # a plain function while the JIT is switched off
-            kernel.__class__ = _InnerKernel
+        if isinstance(kernel, CPUDispatcher):  # a plain function while the JIT is switched off
+            kernel.__class__ = _InnerKernel if inner else _Kernel
         return kernel
     finally:
         config.CACHE_DIR = previous

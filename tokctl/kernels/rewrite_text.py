@@ -246,7 +246,7 @@ def order_and_compose(table, values):
     """``values int64[n]`` (code points, see ``_segment``) put in canonical order and composed, as the table says."""
     order(table.classes, values)
     if table.pairs.size:
-        return compose(table.classes, table.pairs, table.composites, table.hangul[1], values)
+        return compose(table.classes, table.pairs, table.composites, table.hangul[1] != 0, values)
     return values
 
 

@@ -35,6 +35,13 @@ _PRIME_MX2 = np.uint64(0x9FB21C651E98DF25)
 _STRIPE, _STRIPES_PER_BLOCK = 64, 16
 _BLOCK = _STRIPE * _STRIPES_PER_BLOCK
 
+_WORDS = [int.from_bytes(_SECRET[i : i + 8].tobytes(), "little") for i in range(_SECRET.size - 7)]
+_KEY_OF_0 = np.uint64(_WORDS[56] ^ _WORDS[64])
+_KEY_TO_3 = np.uint64((_WORDS[0] ^ _WORDS[4]) & 0xFFFFFFFF)
+_KEY_TO_8 = np.uint64(_WORDS[8] ^ _WORDS[16])
+_KEY_LOW_16 = np.uint64(_WORDS[24] ^ _WORDS[32])
+_KEY_HIGH_16 = np.uint64(_WORDS[40] ^ _WORDS[48])
+
 
 @jit(inner=True)
 def xxh3_64(data, start, stop):
@@ -51,13 +58,13 @@ def xxh3_64(data, start, stop):
 def _hash_to_16(data, start, length):
     n = np.uint64(length)
     if length > 8:
-        low = load8(data, start) ^ (load8(_SECRET, 24) ^ load8(_SECRET, 32))
-        high = load8(data, start + length - 8) ^ (load8(_SECRET, 40) ^ load8(_SECRET, 48))
+        low = load8(data, start) ^ _KEY_LOW_16
+        high = load8(data, start + length - 8) ^ _KEY_HIGH_16
         return _avalanche(n + big_endian(low) + high + _fold(low, high))
     if length >= 4:
         first = _load4(data, start)
         last = _load4(data, start + length - 4)
-        h = (last + (first << np.uint64(32))) ^ (load8(_SECRET, 8) ^ load8(_SECRET, 16))
+        h = (last + (first << np.uint64(32))) ^ _KEY_TO_8
         h ^= _rotate(h, 49) ^ _rotate(h, 24)
         h *= _PRIME_MX2
         h ^= (h >> np.uint64(35)) + n
@@ -67,8 +74,8 @@ def _hash_to_16(data, start, length):
         combined = np.uint64(data[start]) << np.uint64(16)
         combined |= np.uint64(data[start + (length >> 1)]) << np.uint64(24)
         combined |= np.uint64(data[start + length - 1]) | (n << np.uint64(8))
-        return _avalanche_xxh64(combined ^ (_load4(_SECRET, 0) ^ _load4(_SECRET, 4)))
-    return _avalanche_xxh64(load8(_SECRET, 56) ^ load8(_SECRET, 64))
+        return _avalanche_xxh64(combined ^ _KEY_TO_3)
+    return _avalanche_xxh64(_KEY_OF_0)
 
 
 @jit(inner=True)
