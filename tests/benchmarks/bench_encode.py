@@ -66,7 +66,6 @@ def timed(work: Callable[[], Any], first: float | None = None) -> dict[str, floa
     """Median wall and processor time of some passes; of one, when it (or the pass before, ``first``) takes long."""
     walls, cpus = [], []
     while len(walls) < (1 if max([*walls, first or 0.0]) > LONG else PASSES):
-        harness.give_back()
         wall, cpu = time.perf_counter(), harness.cpu_seconds()
         value = work()
         walls.append(time.perf_counter() - wall)
