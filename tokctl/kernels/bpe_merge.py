@@ -35,6 +35,8 @@ LEFT, RIGHT = range(2)
 WEIGHED, CURSOR = range(2)
 # How many windows ahead their places in the pool are asked for.
 AHEAD = 16
+# How many entries of the heap may be among the next best.
+NEXT = 7
 
 # The pair table is filled to at most 3/4.
 LOAD_NUMERATOR = 3
@@ -53,6 +55,7 @@ class FitState(NamedTuple):
     spelling: Spelling  # bytes and lengths of the symbols, int64[N]
     n_chars: np.ndarray  # int64[N]: bytes of the symbol that are not UTF-8 continuation bytes
     gathered: np.ndarray  # int64[2, N, 2]: one round's neighbours, all zero between rounds
+    beside: np.ndarray  # int32[w, 2]: the neighbours of one round's new tokens, w the windows of the most frequent pair
     touched: np.ndarray  # int32[2, N]: which of them are in use
     merges: np.ndarray  # int32[n_merges, 2]
     pair_counts: np.ndarray  # int64[n_merges]
@@ -167,12 +170,13 @@ def _replace(state, left, right, new, start, length):
     gathered, touched = state.gathered, state.touched
     left_length, right_length = lengths[left], lengths[right]
     stop = start + length
+    span = 2 * (left_length + right_length)
     n_replaced = n_left = n_right = np.int64(0)
     total = np.int64(0)
-    for i in range(start, min(start + AHEAD, stop)):
-        prefetch(pool, 2 * np.int64(occurrences[i]))
     for i in range(start, stop):
-        prefetch(pool, 2 * np.int64(occurrences[min(i + AHEAD, stop - 1)]))
+        ahead = 2 * np.int64(occurrences[min(i + AHEAD, stop - 1)])
+        prefetch(pool, ahead)
+        prefetch(pool, ahead + span)
         position = np.int64(occurrences[i])
         middle = position + left_length
         if pool[position, SYMBOL] != left or pool[middle, SYMBOL] != right:
@@ -184,11 +188,12 @@ def _replace(state, left, right, new, start, length):
         pool[position, SYMBOL] = new
         pool[last, SYMBOL] = new
         occurrences[start + n_replaced] = position
-        n_replaced += 1
         weight = weight_of(pool, state.heavy, position)
         total += weight
         before = np.int64(pool[position - 1, SYMBOL])
-        if before >= 0 and before != new:
+        if before == new:
+            before = np.int64(-1)  # the window is counted at the other one
+        elif before >= 0:
             if gathered[LEFT, before, CURSOR] == 0:
                 touched[LEFT, n_left] = before
                 n_left += 1
@@ -207,6 +212,9 @@ def _replace(state, left, right, new, start, length):
                 prefetch_row(state.table, pair_key(new, after))
             gathered[RIGHT, after, WEIGHED] += weight
             gathered[RIGHT, after, CURSOR] += 1
+        state.beside[n_replaced, LEFT] = before
+        state.beside[n_replaced, RIGHT] = after
+        n_replaced += 1
     return n_replaced, n_left, n_right, total
 
 
@@ -234,19 +242,21 @@ def _reserve(state, key, weight, n_windows, token_bytes):
 @jit(inner=True, borrows=True)
 def _place(state, new, start, n_replaced):
     """Write the new windows' positions to the reserved slices, from the back, so that each cursor ends at its start."""
-    pool, gathered, occurrences, lengths = state.pool, state.gathered, state.occurrences, state.spelling.length
-    length = lengths[new]
-    for i in range(start + n_replaced - 1, start - 1, -1):
-        prefetch(pool, 2 * np.int64(occurrences[max(i - AHEAD, start)]))
-        position = np.int64(occurrences[i])
-        before = np.int64(pool[position - 1, SYMBOL])
-        if before >= 0 and before != new and gathered[LEFT, before, CURSOR] >= 0:
-            gathered[LEFT, before, CURSOR] -= 1
-            occurrences[gathered[LEFT, before, CURSOR]] = position - lengths[before]
-        after = np.int64(pool[position + length, SYMBOL])
-        if after >= 0 and gathered[RIGHT, after, CURSOR] >= 0:
-            gathered[RIGHT, after, CURSOR] -= 1
-            occurrences[gathered[RIGHT, after, CURSOR]] = position
+    gathered, occurrences, lengths, beside = state.gathered, state.occurrences, state.spelling.length, state.beside
+    for i in range(n_replaced - 1, -1, -1):
+        position = np.int64(occurrences[start + i])
+        before = np.int64(beside[i, LEFT])
+        if before >= 0:
+            cursor = gathered[LEFT, before, CURSOR] - 1
+            if cursor >= 0:
+                gathered[LEFT, before, CURSOR] = cursor
+                occurrences[cursor] = position - lengths[before]
+        after = np.int64(beside[i, RIGHT])
+        if after >= 0:
+            cursor = gathered[RIGHT, after, CURSOR] - 1
+            if cursor >= 0:
+                gathered[RIGHT, after, CURSOR] = cursor
+                occurrences[cursor] = position
 
 
 @jit(inner=True, borrows=True)
@@ -306,6 +316,15 @@ def _name_symbol(state, left, right, new, position):
         spelling.at[new] = data_position(state.offsets, position)
 
 
+@jit(inner=True, borrows=True)
+def _look_ahead(state, start, length):
+    """Ask for what is read next: the first places of a slice, and the rows of the pairs that are best after this one."""
+    for i in range(start, start + min(length, AHEAD)):
+        prefetch(state.pool, 2 * np.int64(state.occurrences[i]))
+    for entry in range(1, min(state.control[HEAP_SIZE], NEXT)):
+        prefetch_row(state.table, state.heap[entry, pair_heap.KEY])
+
+
 @jit(borrows=True)
 def merge_steps(state, n_steps):
     """Do at most ``n_steps`` merges; returns MORE, ENOUGH (as many as asked for), NO_PAIR, or NO_ROOM.
@@ -334,6 +353,7 @@ def merge_steps(state, n_steps):
         if control[N_ROWS] + control[ROOM_NEEDED] > room:
             return NO_ROOM
         table[slot, COUNT] = 0
+        _look_ahead(state, start, length)
         state.ambiguous[done] = _is_tied(state, count)
         state.merges[done, 0] = left
         state.merges[done, 1] = right

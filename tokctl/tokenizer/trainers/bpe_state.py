@@ -98,6 +98,7 @@ def prepare(
         spelling=spelling,
         n_chars=n_chars,
         gathered=np.zeros((2, n_ids, 2), np.int64),
+        beside=np.empty((int(pairs.n_windows.max(initial=0)), 2), np.int32),
         touched=np.empty((2, n_ids), np.int32),
         merges=np.empty((n_merges, 2), np.int32),
         pair_counts=np.empty(n_merges, np.int64),
