@@ -3,10 +3,11 @@
 A word of at most 15 bytes *is* its key: ``low`` holds its first 8 bytes, ``high`` the others, zero-padded, with the length
 in the top byte. The key of a longer word is a hash of 120 bits with 16 in the top byte; whoever finds it compares bytes.
 
-The table is open addressing in slots of 4 bytes, and a row of keys by id:
+Most words that are looked up are no token; one byte a slot of the table says so:
 
-    slots[s]                 8 bits of the key's hash << 24 | id + 1; 0 = empty
-    keys[2 id], keys[2 id + 1]  low and high of the token's key
+    marks[s]                    7 bits of the key's hash, and 1; 0 = empty
+    ids[s]                      the token
+    keys[2 id], keys[2 id + 1]  low and high of its key
 """
 
 from __future__ import annotations
@@ -21,36 +22,35 @@ from tokctl.kernels._pages import table_of_zeros
 
 INLINE_BYTES = 15
 LONG_TAG = np.uint64(16)  # in the top byte of ``high``
-MAX_TOKENS = (1 << 24) - 1
 
 _MASKS = np.array([(1 << (8 * min(max(n - at, 0), 8))) - 1 for n in range(16) for at in (0, 8)], np.uint64)
 _1 = np.uint64(1)
 _8 = np.uint64(8)
 _32 = np.uint64(32)
 _56 = np.uint64(56)
-_MARK = np.uint64(0xFF000000)
-_NUMBER = np.uint64(0x00FFFFFF)
+_BYTE = np.uint64(255)
 _MIX_1 = np.uint64(0x9E3779B97F4A7C15)
 _MIX_2 = np.uint64(0xD6E8FEB86659FD93)
 
 
 class TokenTable(NamedTuple):
-    """``slots uint32[capacity]``, ``keys uint64[2 V]``, and the vocabulary: ``data uint8[]``, ``offsets int64[V + 1]``."""
+    """``marks uint8[capacity]`` (a power of two), ``ids int32[capacity]``, ``keys uint64[2 V]``, and the vocabulary:
+    ``data uint8[]``, ``offsets int64[V + 1]``."""
 
-    slots: np.ndarray
+    marks: np.ndarray
+    ids: np.ndarray
     keys: np.ndarray
     data: np.ndarray
     offsets: np.ndarray
 
 
 def token_table(data: np.ndarray, offsets: np.ndarray, token_ids: np.ndarray) -> tuple[TokenTable, int]:
-    """The table of the tokens ``token_ids int32[n]``, ids below 2**24 - 1; and -1 or the first with the bytes of another."""
-    if len(offsets) > MAX_TOKENS:
-        raise ValueError(f"{len(offsets) - 1} ids; a table holds {MAX_TOKENS - 1}")
+    """The table of the tokens ``token_ids int32[n]``; and -1 or the first whose bytes another one has."""
     capacity = 1 << max(4, (2 * len(token_ids)).bit_length())
-    slots = table_of_zeros(capacity // 2).view(np.uint32)
+    marks = table_of_zeros(capacity // 8).view(np.uint8)
+    ids = table_of_zeros(capacity // 2).view(np.int32)
     keys = table_of_zeros(2 * max(len(offsets) - 1, 1))
-    table = TokenTable(slots, keys, data, offsets)
+    table = TokenTable(marks, ids, keys, data, offsets)
     return table, int(fill_token_table(token_ids, table))
 
 
@@ -125,39 +125,40 @@ def word_key(data, start, stop):
 
 @jit(inner=True, borrows=True)
 def _find_key(table, shift, data, start, length, low, high):
-    """``(id, slot)`` of the token that is the word; id -1: there is none, and the slot is where it would go."""
+    """``(slot, mark)``: where the token is that is the word, or the empty slot where it would go, and its mark."""
+    marks, keys = table.marks, table.keys
     h = key_hash(low, high)
     slot = h >> shift
-    mark = (h >> (shift - _8)) << np.uint64(24) & _MARK
-    mask = np.uint64(table.slots.size - 1)
+    mark = (h >> (shift - _8) & _BYTE) | _1
+    mask = np.uint64(marks.size - 1)
     while True:
-        found = np.uint64(table.slots[slot])
+        found = np.uint64(marks[slot])
         if found == np.uint64(0):
-            return np.int64(-1), slot
-        if found & _MARK == mark:
-            token = (found & _NUMBER) - _1
-            if equal16(table.keys, token + token, low, high):
+            return slot, mark
+        if found == mark:
+            token = np.uint64(table.ids[slot])
+            if equal16(keys, token + token, low, high):
                 if high >> _56 != LONG_TAG:
-                    return np.int64(token), slot
+                    return slot, mark
                 first = table.offsets[token]
                 if table.offsets[token + _1] - first == length and equal_bytes(data, start, table.data, first, length):
-                    return np.int64(token), slot
+                    return slot, mark
         slot = (slot + _1) & mask
 
 
 @jit(borrows=True)
 def fill_token_table(token_ids, table):
     """Put tokens ``int32[]`` into the empty table. Returns -1, or the id of the first token whose bytes another one has."""
-    shift = shift_of(table.slots.size)
+    shift = shift_of(table.marks.size)
     for k in range(token_ids.size):
         token = np.uint64(token_ids[k])
         start, stop = table.offsets[token], table.offsets[token + _1]
         low, high = word_key(table.data, start, stop)
-        found, slot = _find_key(table, shift, table.data, start, stop - start, low, high)
-        if found >= 0:
+        slot, mark = _find_key(table, shift, table.data, start, stop - start, low, high)
+        if table.marks[slot] != 0:
             return np.int64(token)
-        mark = (key_hash(low, high) >> (shift - _8)) << np.uint64(24) & _MARK
-        table.slots[slot] = np.uint32(mark | (token + _1))
+        table.marks[slot] = np.uint8(mark)
+        table.ids[slot] = token_ids[k]
         table.keys[token + token] = low
         table.keys[token + token + _1] = high
     return np.int64(-1)
@@ -166,7 +167,8 @@ def fill_token_table(token_ids, table):
 @jit(inner=True, borrows=True)
 def token_of_key(table, data, start, length, low, high):
     """The id of the token that is the word with this key, or -1."""
-    return _find_key(table, shift_of(table.slots.size), data, start, length, low, high)[0]
+    slot, _ = _find_key(table, shift_of(table.marks.size), data, start, length, low, high)
+    return np.int64(table.ids[slot]) if table.marks[slot] != 0 else np.int64(-1)
 
 
 @jit(borrows=True)

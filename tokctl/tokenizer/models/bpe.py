@@ -141,12 +141,8 @@ class BPE:
 
     def token_table(self, token_ids: np.ndarray) -> TokenTable:
         """Word table of some tokens by their bytes; ArtifactError for equal bytes."""
-        from tokctl.kernels.word_table import MAX_TOKENS, token_table
+        from tokctl.kernels.word_table import token_table
 
-        if len(self.vocabulary) >= MAX_TOKENS:
-            raise ArtifactError(
-                f"{len(self.vocabulary):,} ids; at most {MAX_TOKENS - 1:,} are supported", code="too-large"
-            )
         table, twice = token_table(self.vocabulary.data, self.vocabulary.offsets, token_ids)
         if twice >= 0:
             raise ArtifactError(
@@ -176,11 +172,9 @@ class BPE:
     @cached_property
     def merge_table(self) -> MergeTable:
         """The pairs as a table by their ids."""
-        from tokctl.kernels.merge_table import MAX_PAIRS, merge_table
+        from tokctl.kernels.merge_table import merge_table
 
         pairs = self.pairs
-        if len(pairs.left) > MAX_PAIRS:
-            raise ArtifactError(f"{len(pairs.left):,} pairs; at most {MAX_PAIRS:,} are supported", code="too-large")
         return merge_table(pairs.left, pairs.right, pairs.ranks, pairs.merged)
 
     @cached_property
