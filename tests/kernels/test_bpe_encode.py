@@ -289,6 +289,17 @@ def test_decoding_joins_the_tokens(data):
     assert caught.value.code == "unknown-id"
 
 
+@pytest.mark.parametrize("text", ["", "x", "plain text " * 50, "caf\u00e9", "\u4e2d\u6587", b"\xff\x00", b""])
+def test_one_text_is_read_in_place(text):
+    expected = text if isinstance(text, bytes) else text.encode()
+    data, offsets = flatten([text])
+    assert (data.tobytes(), offsets.tolist()) == (expected, [0, len(expected)])
+    tokenizer = small()
+    assert tokenizer.encode(text) == tokenizer.encode_batch([text, "another"])[0]
+    del text
+    assert data.tobytes() == expected
+
+
 def test_many_texts_are_gathered_like_few():
     texts = [TEXT[k % 7 : k % 50] + "é" * (k % 3) for k in range(300)]
     data, offsets = flatten(texts)

@@ -15,6 +15,10 @@ _make_bytes = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_char_p, ctypes.c_ssiz
     ("PyBytes_FromStringAndSize", ctypes.pythonapi)
 )
 
+_utf8_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.POINTER(ctypes.c_ssize_t))(
+    ("PyUnicode_AsUTF8AndSize", ctypes.pythonapi)
+)
+
 
 def writable_view(array: np.ndarray) -> np.ndarray:
     """A C-contiguous writable view of ``array`` (1-D or more), without copying where it already is contiguous."""
@@ -50,3 +54,16 @@ def new_bytes(n: int) -> tuple[bytes, np.ndarray]:
     """A bytes object of ``n`` arbitrary bytes and the ``uint8[n]`` view through which to fill it, before anyone else sees it."""
     made = _make_bytes(None, n)
     return made, writable_view(np.frombuffer(made, np.uint8))
+
+
+def ascii_view(text: str) -> np.ndarray:
+    """``uint8[n]`` view of a str of ASCII characters, which Python keeps as these bytes; shares memory with it."""
+    if not text.isascii():
+        raise ValueError("not ASCII")
+    size = ctypes.c_ssize_t()
+    pointer = _utf8_of(text, ctypes.byref(size))
+    if size.value == 0:
+        return np.empty(0, np.uint8)
+    memory: Any = (ctypes.c_uint8 * size.value).from_address(pointer)
+    memory._tokctl_source = text  # keeps it alive
+    return np.frombuffer(memory, np.uint8)

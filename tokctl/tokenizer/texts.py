@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tokctl.errors import DataError, UsageError
-from tokctl.kernels._boundary import bytes_view, writable_view
+from tokctl.kernels._boundary import ascii_view, bytes_view, writable_view
 
 _MANY = 64  # texts from which on Arrow gathers them
 
@@ -36,6 +36,13 @@ def utf8(text: str | bytes, row: int | None = None) -> bytes:
     raise UsageError(f"a text is str or bytes, not {type(text).__name__}", code="not-a-text")
 
 
+def text_view(text: str | bytes, row: int | None = None) -> np.ndarray:
+    """``uint8[n]`` of a text as :func:`utf8` gives it, in place where Python already has these bytes."""
+    if isinstance(text, str) and text.isascii():
+        return ascii_view(text)
+    return bytes_view(text if isinstance(text, bytes) else utf8(text, row))
+
+
 def flatten(texts: Any) -> tuple[np.ndarray, np.ndarray]:
     """``(data uint8[n_bytes], offsets int64[m + 1])`` of an iterable of str or bytes, or of an Arrow string or binary array.
 
@@ -54,6 +61,9 @@ def flatten(texts: Any) -> tuple[np.ndarray, np.ndarray]:
         array = _as_arrow(texts)
         if array is not None:
             return _from_arrow(array)
+    if isinstance(texts, (list, tuple)) and len(texts) == 1:
+        data = text_view(texts[0], 0)
+        return data, np.array([0, len(data)], np.int64)
     encoded = [utf8(text, row) for row, text in enumerate(texts)]
     offsets = np.zeros(len(encoded) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=offsets[1:])

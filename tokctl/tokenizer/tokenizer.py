@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tokctl.errors import ArtifactError, DataError, UsageError
-from tokctl.kernels._boundary import bytes_view
 from tokctl.tokenizer import unicode_tables
 from tokctl.tokenizer.added_tokens import AddedToken, Pieces
 from tokctl.tokenizer.aligned import AlignedPieces
@@ -37,7 +36,7 @@ from tokctl.tokenizer.pre_tokenizers.code_points import CodePoints, white_space
 from tokctl.tokenizer.preparing import Preparer
 from tokctl.tokenizer.split_policy import NO_POLICY, POLICIES, check_policy, cut_long_texts, whole_texts
 from tokctl.tokenizer.template import NOTHING_ADDED, Template
-from tokctl.tokenizer.texts import flatten, texts_of, utf8
+from tokctl.tokenizer.texts import flatten, text_view, texts_of, utf8
 from tokctl.tokenizer.vocabulary import UNUSED, Vocabulary
 
 if TYPE_CHECKING:
@@ -517,8 +516,8 @@ class Tokenizer:
 
 
 def _one_text(text: str | bytes) -> tuple[np.ndarray, np.ndarray]:
-    data = utf8(text)
-    return bytes_view(data), np.array([0, len(data)], np.int64)
+    data = text_view(text)
+    return data, np.array([0, len(data)], np.int64)
 
 
 def _one_sample(sample: str | bytes | None) -> list[str | bytes] | None:
