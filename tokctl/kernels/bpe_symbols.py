@@ -106,6 +106,18 @@ def merge_words(symbols, offsets, n_symbols, first, last, merge_table, space):
             n_symbols[word] = _merge_long(symbols, offsets[word], n, merge_table, shift, space)
 
 
+@jit(borrows=True)
+def pack_rows(symbols, offsets, n_symbols):
+    """Move the symbols left of all words together, in place; how many there are."""
+    n = 0
+    for word in range(n_symbols.size):
+        start = offsets[word]
+        for i in range(start, start + n_symbols[word]):
+            symbols[n] = symbols[i]
+            n += 1
+    return n
+
+
 @jit(inner=True, borrows=True)
 def _slot_of(table, key):
     """The row that holds ``key``, or the empty row where it belongs."""

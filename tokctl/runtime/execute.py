@@ -21,7 +21,7 @@ from tokctl.runtime.output_lock import lock_path, output_lock
 from tokctl.runtime.parameters import StageParameters, canonical_parameters
 from tokctl.runtime.stage import UNFINISHED, ResolvedInput, Stage
 from tokctl.runtime.stage_run import WORK_DIRECTORY, StageRun
-from tokctl.runtime.tasks import has_finished_tasks
+from tokctl.runtime.tasks import can_be_resumed
 
 State = Literal["absent", "partial", "stale", "current"]
 
@@ -163,7 +163,8 @@ def execute(
     """Bring ``out`` up to date.
 
     ``arguments`` maps input slots to what the user named. Raises any TokctlError; after an error or an interrupt the
-    finished tasks, if any, are kept in ``<out>.partial-<fingerprint>`` and the next run of the same command goes on from them.
+    finished tasks or the checkpoint, if any, are kept in ``<out>.partial-<fingerprint>``, and the next run of the same
+    command goes on from them.
     """
     own_digests = digests is None
     digests = DigestCache() if digests is None else digests
@@ -263,7 +264,7 @@ def _retired(out: Path) -> list[Path]:
 
 
 def _reset(partial: Path) -> None:
-    """Keep the finished tasks of an earlier run, drop everything that would be written again."""
+    """Keep the finished tasks and the checkpoint of an earlier run, drop everything that would be written again."""
     partial.mkdir(exist_ok=True)
     for entry in partial.iterdir():
         if entry.name == WORK_DIRECTORY:
@@ -278,7 +279,7 @@ def _keep_finished_tasks(partial: Path) -> None:
     """After an error or an interrupt only what the next run goes on from stays: nothing, when no task was finished."""
     with contextlib.suppress(OSError):
         _reset(partial)
-        if not has_finished_tasks(partial / WORK_DIRECTORY):
+        if not can_be_resumed(partial / WORK_DIRECTORY):
             shutil.rmtree(partial)
 
 

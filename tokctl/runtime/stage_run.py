@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from tokctl.artifacts.digests import sha256_file
-from tokctl.artifacts.durable import disk_errors, fault_point
+from tokctl.artifacts.durable import disk_errors, fault_point, write_bytes
 from tokctl.artifacts.manifest import OutputFile
 from tokctl.runtime.options import ExecutionOptions
 from tokctl.runtime.parameters import StageParameters
 from tokctl.runtime.progress import Phase
 from tokctl.runtime.stage import ResolvedInput
-from tokctl.runtime.tasks import FinishedTask, Work, run_tasks
+from tokctl.runtime.tasks import CHECKPOINT, FinishedTask, Work, run_tasks
 
 T = TypeVar("T")
 WORK_DIRECTORY = ".work"
@@ -62,6 +62,22 @@ class StageRun:
         path = self.directory / WORK_DIRECTORY
         path.mkdir(exist_ok=True)
         return path
+
+    @property
+    def _checkpoint(self) -> Path:
+        return self.work_directory / CHECKPOINT
+
+    def save_checkpoint(self, data: bytes) -> None:
+        """Keep what the next run of the same command can go on from, should this one end before its time."""
+        write_bytes(self._checkpoint, data)
+        fault_point("checkpoint")
+
+    def load_checkpoint(self) -> bytes | None:
+        """What an earlier run of the same command kept, None if there was none or it kept nothing."""
+        try:
+            return self._checkpoint.read_bytes()
+        except FileNotFoundError:
+            return None
 
     def add_output(self, name: str, *, rows: int | None = None, sha256: str | None = None) -> None:
         """Declare ``directory/name`` finished: it is listed in the manifest, hashed unless its ``sha256`` is given."""

@@ -26,6 +26,7 @@ from tokctl.errors import DataError
 T = TypeVar("T")
 Work = Callable[[T, Path], dict[str, Any]]
 _RESULT = "result.json"
+CHECKPOINT = "checkpoint"
 
 
 @dataclass(frozen=True)
@@ -72,9 +73,11 @@ def run_tasks(
     return [finished[index] for index in range(len(tasks))]
 
 
-def has_finished_tasks(work_directory: Path) -> bool:
-    """Whether a directory that holds those of :func:`run_tasks` has a finished task in one of them."""
-    return any(result.parent.name.isdigit() for result in work_directory.glob(f"*/*/{_RESULT}"))
+def can_be_resumed(work_directory: Path) -> bool:
+    """Whether a work directory has a checkpoint, or a finished task in one of the directories of :func:`run_tasks`."""
+    return (work_directory / CHECKPOINT).is_file() or any(
+        result.parent.name.isdigit() for result in work_directory.glob(f"*/*/{_RESULT}")
+    )
 
 
 def _bounded(

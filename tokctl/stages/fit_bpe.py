@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Mapping
 from decimal import Decimal
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator
@@ -14,18 +14,15 @@ from tokctl.errors import DataError, UsageError
 from tokctl.runtime.parameters import ExactDecimal, Quantity, param, parse_quantity
 from tokctl.runtime.stage import Input, ResolvedInput, Stage
 from tokctl.runtime.stage_run import StageRun
-from tokctl.stages.count import WORDS, check_alike, count_documents, pattern_tables
-from tokctl.stages.documents import ReadingParameters, check_fit_role, documents_input, fit_role, rejects_of
+from tokctl.stages.count import check_alike, pattern_tables
+from tokctl.stages.documents import ReadingParameters, check_fit_role, documents_input, fit_role
+from tokctl.stages.fit_words import fit_words
 from tokctl.stages.tokenizer_files import TOKENIZER_STAGES, expand_tokenizer, load_tokenizer
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from tokctl.corpus.word_counts import WordCounts
     from tokctl.corpus.word_counts.first_seen import FirstSeenWords
-    from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
-    from tokctl.tokenizer.tokenizer import Tokenizer
-    from tokctl.tokenizer.trainers.bpe_start import StartOptions
+    from tokctl.tokenizer.trainers.bpe_resume import Progress
 
 
 def _sizes(value: Any) -> Any:
@@ -49,6 +46,8 @@ def _replay(value: Any) -> Any:
         raise ValueError("the number of merges to replay is 1 or more, all, or auto")
     return number
 
+
+CHECKPOINT_SECONDS = 2.0  # a checkpoint is 30 bytes a merge
 
 # What fit_bpe takes for each byte of distinct words: positions, occurrence lists and pairs (measured: 24 to 33).
 _FIT_BYTES_PER_BYTE = 40
@@ -193,7 +192,7 @@ def run(stage_run: StageRun) -> None:
     )
     for size in parameters.vocab_size:
         options.fixed.for_size(size)
-    words, pre_tokenizer, in_corpus = _words(stage_run, options)
+    words, pre_tokenizer, in_corpus = fit_words(stage_run, options)
     _check_memory(stage_run, words)
     start = begin(
         (words.data, words.offsets, words.total_counts()),
@@ -212,7 +211,9 @@ def run(stage_run: StageRun) -> None:
             max_token_bytes=parameters.max_token_bytes,
             on_short=parameters.on_short,
             replay_merges=parameters.replay,
+            resume=_progress_made(stage_run),
             on_step=_phase(stage_run, phases, "fit"),
+            on_progress=_checkpoints(stage_run),
             on_replay=_phase(stage_run, phases, "replay"),
             on_warning=stage_run.warn,
         )
@@ -247,6 +248,32 @@ def run(stage_run: StageRun) -> None:
     }
 
 
+def _checkpoints(stage_run: StageRun) -> Callable[[Callable[[], Progress]], None]:
+    """Saves the fit's progress every ``CHECKPOINT_SECONDS``."""
+    from tokctl.tokenizer.trainers.bpe_checkpoint import to_bytes
+
+    last = time.monotonic()
+
+    def on_progress(made: Callable[[], Progress]) -> None:
+        nonlocal last
+        if time.monotonic() - last >= CHECKPOINT_SECONDS:
+            stage_run.save_checkpoint(to_bytes(made()))
+            last = time.monotonic()
+
+    return on_progress
+
+
+def _progress_made(stage_run: StageRun) -> Progress | None:
+    """What an earlier run of the same fit has saved."""
+    from tokctl.tokenizer.trainers.bpe_checkpoint import from_bytes
+
+    data = stage_run.load_checkpoint()
+    progress = None if data is None else from_bytes(data)
+    if progress is not None:
+        stage_run.log(f"going on from {len(progress.fit.merges):,} merges of an earlier run")
+    return progress
+
+
 def _phase(stage_run: StageRun, phases: contextlib.ExitStack, name: str) -> Callable[[int, int], None]:
     """A progress phase that begins with the first ``(done, total)`` it is told, and ends the one before it."""
     updates: list[Callable[[int], None]] = []
@@ -275,104 +302,6 @@ def _check_memory(stage_run: StageRun, words: WordCounts | FirstSeenWords) -> No
             hint="raise --memory-limit, or fit on part of the corpus",
             code="memory-limit",
         )
-
-
-def _words(
-    stage_run: StageRun, options: StartOptions
-) -> tuple[WordCounts | FirstSeenWords, PreTokenizer, dict[str, str] | None]:
-    """Words, their pre-tokenizer, and how often each special's spelling was carved out of the corpus (decimal strings)."""
-    from tokctl.corpus.word_counts import WordCounts
-    from tokctl.tokenizer.pre_tokenizers.split import PreTokenizer
-    from tokctl.tokenizer.trainers.bpe_start import base_pre_tokenizer
-
-    parameters = stage_run.parameters
-    base = options.extend
-    # what a base finds in a text before it splits it, and its control tokens, are no words
-    specials = (
-        tuple(dict.fromkeys((*(token.content for token in base.added_tokens), *parameters.special))) if base else ()
-    )
-    specials = specials or parameters.special
-    rewrite = None
-    if base is not None and (base.normalizers or base.steps):
-        rewrite, specials = _pieces_of(base), parameters.special
-    words: WordCounts | FirstSeenWords
-    if stage_run.inputs["input"]:
-        if base is not None:
-            pre_tokenizer = base_pre_tokenizer(base, parameters.pattern, None)
-        else:
-            pre_tokenizer = PreTokenizer.from_pattern(parameters.pattern or options.default_pattern)
-        if parameters.ties == "first-seen":
-            from tokctl.corpus.word_counts.first_seen import first_seen_words
-            from tokctl.stages.documents import document_batches
-
-            with rejects_of(stage_run) as rejects:
-                found_batches = document_batches(stage_run, "input", on_reject=rejects.add)
-                batches = (batch.texts if rewrite is None else rewrite(batch.texts) for batch in found_batches)
-                words, found = first_seen_words(batches, pre_tokenizer, specials)
-            stage_run.rows_out = stage_run.rows_in - stage_run.rows_rejected
-        else:
-            report = count_documents(stage_run, pre_tokenizer, specials, rewrite=rewrite)
-            words, found = WordCounts.read_parquet(report.path), report.specials
-        return words, pre_tokenizer, {name: str(count) for name, count in found.items()}
-    sources = stage_run.inputs["counts"]
-    manifests = [item.manifest for item in sources if item.manifest is not None]
-    pre_tokenizer = PreTokenizer.from_json(manifests[0].facts["pre_tokenizer"])
-    if base is not None:
-        base_pre_tokenizer(base, parameters.pattern, pre_tokenizer)
-    elif parameters.pattern is not None and PreTokenizer.from_pattern(parameters.pattern) != pre_tokenizer:
-        raise UsageError(
-            f"--pattern {parameters.pattern} differs from the pattern these words were counted with ({pre_tokenizer.name})",
-            hint="leave --pattern out, or count again with it",
-            code="pattern-differs",
-        )
-    missing = [name for name in specials if any(name not in manifest.facts["specials"] for manifest in manifests)]
-    if missing:
-        stage_run.warn(
-            f"the counts were made without carving out {', '.join(map(repr, missing))}: where the corpus spells them, "
-            "they were counted as text (count with --special to carve them out)"
-        )
-    words = WordCounts.read_parquet(_counts_file(stage_run))
-    stage_run.rows_in = stage_run.rows_out = words.n_words
-    carved = {
-        name: str(sum(int(manifest.facts["specials"].get(name, 0)) for manifest in manifests))
-        for name in specials
-        if any(name in manifest.facts["specials"] for manifest in manifests)
-    }
-    return words, pre_tokenizer, carved
-
-
-def _pieces_of(base: Tokenizer) -> Callable[[pa.Array | pa.ChunkedArray], pa.Array]:
-    """Texts -> the pieces in which a base that rewrites text finds its words."""
-
-    def pieces_of(texts: pa.Array | pa.ChunkedArray) -> pa.Array:
-        import numpy as np
-        import pyarrow as pa
-
-        from tokctl.tokenizer.texts import flatten
-        from tokctl.tokenizer.trainers.bpe_extend import text_pieces
-
-        data, starts, stops = text_pieces(base, *flatten(texts))
-        lengths = stops - starts
-        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-        places = np.arange(int(offsets[-1])) + np.repeat(starts - offsets[:-1], lengths)
-        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data[places])]
-        return pa.Array.from_buffers(pa.large_binary(), len(starts), buffers)
-
-    return pieces_of
-
-
-def _counts_file(stage_run: StageRun) -> Path:
-    """The words of --counts; of several they are added up first, into the run's work directory."""
-    from tokctl.corpus.word_counts import merge_files
-
-    paths = [file.path for item in stage_run.inputs["counts"] for file in item.files if file.name.endswith(WORDS)]
-    if len(paths) == 1:
-        return paths[0]
-    spill = stage_run.work_directory / "spill"
-    spill.mkdir(exist_ok=True)
-    merged = stage_run.work_directory / WORDS
-    merge_files(paths, merged, spill_dir=spill)
-    return merged
 
 
 def headline(facts: Mapping[str, Any]) -> list[str]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 OnStep = Callable[[int, int], None]
 Stopped = Literal["reached", "no-pairs", "min-frequency"]
+OnPartial = Callable[[Callable[[], "BPEFit"]], None]
 
 TIES: dict[str, str] = {
     "ascending": "smaller (left id, right id): tokenizers, rustbpe",
@@ -72,6 +74,7 @@ def fit_bpe(
     min_frequency: int = 2,
     max_token_bytes: int | None = None,
     on_step: OnStep | None = None,
+    on_partial: OnPartial | None = None,
 ) -> BPEFit:
     """Fit ``n_merges`` merges to weighted words.
 
@@ -85,7 +88,8 @@ def fit_bpe(
     ``TIES``; it is asked after the count. For ``sentencepiece``, the characters of a string that is not valid UTF-8 are
     its bytes other than 80..BF. ``min_frequency``: a pair with a smaller count is not merged (0 means 1).
     ``max_token_bytes`` (inclusive): a pair whose merged string would be longer is never merged; None is no limit.
-    ``on_step(done, total)`` is called with numbers of merges, about ten times a second, and may raise to stop the fit.
+    ``on_step(done, total)`` is called with numbers of merges, about ten times a second, and may raise to stop the fit;
+    ``on_partial(so_far)`` as often, with a function that makes the fit up to there (``bpe_resume.py`` goes on from it).
 
     Equal to tokenizers' ``BpeTrainer`` with ``ties="ascending"``, the gpt2 byte order and ``max_token_length =
     max_token_bytes + 1``, for max_token_bytes >= 2 (tokenizers merges pairs of single characters whatever the limit).
@@ -119,7 +123,7 @@ def fit_bpe(
         rows=rows,
         passed_over=passed_over,
     )
-    return _run(state, n_merges, on_step)
+    return _run(state, n_merges, on_step, on_partial)
 
 
 def _check_options(
@@ -219,7 +223,7 @@ def _check_total(offsets: np.ndarray, counts: np.ndarray) -> None:
         )
 
 
-def _run(state: FitState, n_merges: int, on_step: OnStep | None) -> BPEFit:
+def _run(state: FitState, n_merges: int, on_step: OnStep | None = None, on_partial: OnPartial | None = None) -> BPEFit:
     from tokctl.kernels import bpe_merge
     from tokctl.tokenizer.trainers.bpe_state import best_rare, grow
 
@@ -232,6 +236,8 @@ def _run(state: FitState, n_merges: int, on_step: OnStep | None) -> BPEFit:
             state = grow(state)
         if on_step is not None:
             on_step(done, n_merges)
+        if on_partial is not None:
+            on_partial(partial(_fit_so_far, state, done, "reached", 0))
         if status in (bpe_merge.ENOUGH, bpe_merge.NO_PAIR):
             break
         # Early merges take milliseconds each and late ones microseconds: keep a call near a tenth of a second.
@@ -239,14 +245,16 @@ def _run(state: FitState, n_merges: int, on_step: OnStep | None) -> BPEFit:
         n_steps = max(1, n_steps // 2) if elapsed > 0.2 else min(2 * n_steps, 4096) if elapsed < 0.05 else n_steps
     best = int(state.control[bpe_merge.BEST_COUNT]) or best_rare(state)
     if done == n_merges:
-        stopped: Stopped = "reached"
-    else:
-        stopped = "min-frequency" if best else "no-pairs"
+        return _fit_so_far(state, done, "reached", best)
+    return _fit_so_far(state, done, "min-frequency" if best else "no-pairs", best)
+
+
+def _fit_so_far(state: FitState, done: int, stopped: Stopped, best_remaining: int) -> BPEFit:
     return BPEFit(
         merges=state.merges[:done].copy(),
         pair_counts=state.pair_counts[:done].copy(),
         ambiguous=state.ambiguous[:done].astype(bool),
         n_tokens=state.n_tokens[: done + 1].copy(),
         stopped=stopped,
-        best_remaining=best,
+        best_remaining=best_remaining,
     )

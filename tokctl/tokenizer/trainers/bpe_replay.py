@@ -16,14 +16,13 @@ import numpy as np
 
 from tokctl.errors import CheckFailed, UsageError
 from tokctl.tokenizer.trainers.bpe import BPEFit, OnStep
-from tokctl.tokenizer.trainers.segments import Segments
+from tokctl.tokenizer.trainers.segments import SLICE_ROWS, Segments
 
 SAMPLE = 64
 """How many merges are replayed of a fit that is too large for all of them."""
 
 SEED = 0
 _ALL_WORK = 200_000_000  # symbols that are counted again at most where nobody says how many merges to replay
-_SLICE_WORDS = 1 << 16
 _MIN_CAPACITY = 1 << 17
 
 
@@ -153,8 +152,8 @@ class _Recount:
         numbers = np.arange(self._rank, rank, dtype=np.int32)
         table = merge_table(merges[:, 0].copy(), merges[:, 1].copy(), numbers, numbers + np.int32(self._n_base))
         n_words = len(self._counts)
-        for first in range(0, n_words, _SLICE_WORDS):
-            last = min(first + _SLICE_WORDS, n_words)
+        for first in range(0, n_words, SLICE_ROWS):
+            last = min(first + SLICE_ROWS, n_words)
             merge_words(self._symbols, self._offsets, self._n_symbols, first, last, table, self._space)
             on_wait()
         self._rank = rank
@@ -208,7 +207,7 @@ class _Recount:
         n_words = len(self._counts)
         word = n_rows = 0
         while word < n_words:
-            target = min(word + _SLICE_WORDS, n_words)
+            target = min(word + SLICE_ROWS, n_words)
             word, n_rows = count_pairs(
                 self._symbols,
                 self._offsets,

@@ -13,6 +13,7 @@ from tokctl.tokenizer.layout import Arithmetic
 from tokctl.tokenizer.tokenizer import Tokenizer
 from tokctl.tokenizer.trainers.bpe import BPEFit, OnStep, fit_bpe
 from tokctl.tokenizer.trainers.bpe_replay import Replay, choose_ranks, replay
+from tokctl.tokenizer.trainers.bpe_resume import Progress, first_merges, resume_bpe
 from tokctl.tokenizer.trainers.bpe_start import Start
 
 
@@ -41,7 +42,9 @@ def fit_sizes(
     max_token_bytes: int | None = None,
     on_short: str = "error",
     replay_merges: int | str | None = None,
+    resume: Progress | None = None,
     on_step: OnStep | None = None,
+    on_progress: Callable[[Callable[[], Progress]], None] | None = None,
     on_replay: OnStep | None = None,
     on_warning: Callable[[str], None] = lambda message: None,
 ) -> FittedSizes:
@@ -50,7 +53,8 @@ def fit_sizes(
     A size is exact: what ``start`` begins with, and merges. Raises UsageError when a size can't even hold the former;
     DataError, before the fit where that is certain, when the words don't allow the largest size and ``on_short`` is
     ``error``. With ``warn`` the sizes that can't be reached are as large as the words allow. ``replay_merges``: how many
-    merges to count again (``choose_ranks``); CheckFailed where one of them differs.
+    merges to count again (``choose_ranks``); CheckFailed where one of them differs. ``resume``: go on from there;
+    ``on_progress`` is told about ten times a second how to get hold of the progress made (``fit_bpe``'s ``on_partial``).
     """
     if on_short not in ("error", "warn"):
         raise UsageError(f"on_short is {on_short!r}", hint="error or warn", code="bad-on-short")
@@ -64,7 +68,7 @@ def fit_sizes(
     if len(sizes) > 1 and special_layout == "last" and start.fixed.n_specials:
         on_warning("special layout 'last': the specials' ids differ between the sizes; 'first' keeps every id")
     options: dict[str, Any] = {"ties": ties, "min_frequency": min_frequency, "max_token_bytes": max_token_bytes}
-    fit, passed_over = _fit(start, largest.n_merges, on_step, options)
+    fit, passed_over = _fit(start, largest.n_merges, on_step, resume, on_progress, options)
     replayed = None
     if replay_merges is not None:
         replayed = _replay(start, fit, passed_over, replay_merges, on_replay, options)
@@ -91,26 +95,33 @@ def fit_sizes(
 
 
 def _fit(
-    start: Start, n_merges: int, on_step: OnStep | None, options: dict[str, Any]
+    start: Start,
+    n_merges: int,
+    on_step: OnStep | None,
+    resume: Progress | None,
+    on_progress: Callable[[Callable[[], Progress]], None] | None,
+    options: dict[str, Any],
 ) -> tuple[BPEFit, list[tuple[int, int]]]:
-    """The fit, and the pairs that an extension had to pass over (each costs the fit once more; there are next to none)."""
-    segments = None if start.segments is None else (start.segments.symbols, start.segments.offsets)
-    words = start.words if start.segments is None else (*start.words[:2], start.segments.counts)
-    passed_over: list[tuple[int, int]] = []
+    """The fit, and the pairs that an extension had to pass over; from each of these on the merges are made again."""
+    passed_over = list(resume.passed_over) if resume is not None else []
+    done = resume.fit if resume is not None else None
     while True:
-        fit = fit_bpe(
-            *words,
-            n_merges=n_merges,
-            alphabet=start.tokens,
-            segments=segments,
-            passed_over=passed_over,
-            on_step=on_step,
-            **options,
-        )
+        avoided = list(passed_over)
+        more: dict[str, Any] = {"passed_over": avoided, "on_step": on_step, **options}
+        if on_progress is not None:
+            more["on_partial"] = lambda so_far, avoided=avoided: on_progress(lambda: Progress(so_far(), avoided))
+        if done is not None and len(done.merges):
+            fit = resume_bpe(start.rows, done, n_merges=n_merges, alphabet=start.tokens, **more)
+        else:
+            rows = start.segments
+            words = start.words if rows is None else (*start.words[:2], rows.counts)
+            segments = None if rows is None else (rows.symbols, rows.offsets)
+            fit = fit_bpe(*words, n_merges=n_merges, alphabet=start.tokens, segments=segments, **more)
         unfit = None if start.growth is None else start.growth.first_unfit(fit.merges)
         if unfit is None:
             return fit, passed_over
         passed_over.append((int(fit.merges[unfit, 0]), int(fit.merges[unfit, 1])))
+        done = first_merges(fit, unfit)
 
 
 def _replay(
