@@ -13,7 +13,7 @@ from tokctl.tokenizer.layout import Arithmetic
 from tokctl.tokenizer.tokenizer import Tokenizer
 from tokctl.tokenizer.trainers.bpe import BPEFit, OnStep, fit_bpe
 from tokctl.tokenizer.trainers.bpe_replay import Replay, choose_ranks, replay
-from tokctl.tokenizer.trainers.bpe_resume import Progress, first_merges, resume_bpe
+from tokctl.tokenizer.trainers.bpe_resume import Progress, resume_bpe
 from tokctl.tokenizer.trainers.bpe_start import Start
 
 
@@ -102,7 +102,7 @@ def _fit(
     on_progress: Callable[[Callable[[], Progress]], None] | None,
     options: dict[str, Any],
 ) -> tuple[BPEFit, list[tuple[int, int]]]:
-    """The fit, and the pairs that an extension had to pass over; from each of these on the merges are made again."""
+    """The fit, and the pairs that an extension had to pass over: each costs the fit once more, and there are next to none."""
     passed_over = list(resume.passed_over) if resume is not None else []
     done = resume.fit if resume is not None else None
     while True:
@@ -121,7 +121,7 @@ def _fit(
         if unfit is None:
             return fit, passed_over
         passed_over.append((int(fit.merges[unfit, 0]), int(fit.merges[unfit, 1])))
-        done = first_merges(fit, unfit)
+        done = None  # from the start: a tie with a pair that is passed over is none
 
 
 def _replay(
