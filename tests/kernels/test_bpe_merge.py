@@ -29,6 +29,7 @@ def arrays(state: bpe_merge.FitState) -> dict[str, bytes]:
         "heap": state.heap[:size],
         "occurrences": state.occurrences[:used],
         "touched": state.touched[:, :0],
+        "beside": state.beside[:0],
         "merges": state.merges[:done],
         "pair_counts": state.pair_counts[:done],
         "ambiguous": state.ambiguous[:done],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 _TEXTS = (
     "the cat sat on the mat, the cat sat",
@@ -55,6 +56,16 @@ def _count_and_fit() -> None:
         )
     tokenizer = fitted["ascending"]
     assert not isinstance(tokenizer, dict)
+    few: dict[str, Any] = {
+        "unit": "character",
+        "limit_alphabet": 20,
+        "max_dropped": 1,
+        "specials": ["<|x|>"],
+        "unk": "<|x|>",
+    }
+    characters = fit("bpe", words, vocab_size=60, on_short="warn", replay="all", **few)
+    assert not isinstance(characters, dict)
+    characters.encode_with_offsets(_TEXTS[1], "raw_codepoints")
     ids, _ = tokenizer.encode_flat(_TEXTS, allowed_special="all")
     tokenizer.decode_bytes(ids)
     tokenizer.encode_flat([text * 300 for text in _TEXTS], dropout=Dropout(0.5), split_policy="llama3")
