@@ -20,6 +20,19 @@ _utf8_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.POINTER(c
 )
 
 
+class _Memory:
+    """Somebody's memory as numpy takes it, writable; the array made of it holds this object, and so ``source``."""
+
+    __slots__ = ("__array_interface__", "source")
+
+    def __init__(self, address: int, shape: tuple[int, ...], dtype: np.dtype, source: Any) -> None:
+        self.__array_interface__ = {"version": 3, "data": (address, False), "shape": shape, "typestr": dtype.str}
+        self.source = source
+
+
+_UINT8 = np.dtype(np.uint8)
+
+
 def writable_view(array: np.ndarray) -> np.ndarray:
     """A C-contiguous writable view of ``array`` (1-D or more), without copying where it already is contiguous."""
     array = np.ascontiguousarray(array)
@@ -27,20 +40,7 @@ def writable_view(array: np.ndarray) -> np.ndarray:
         return array
     if array.size == 0:
         return np.empty(array.shape, array.dtype)
-    pointer = ctypes.cast(array.ctypes.data, ctypes.POINTER(ctypes.c_uint8 * array.nbytes))
-    view = np.frombuffer(memoryview(pointer.contents), dtype=array.dtype).reshape(array.shape)
-    _keep_alive(view, array)
-    return view
-
-
-def _keep_alive(view: np.ndarray, source: Any) -> None:
-    """Tie the lifetime of ``source`` to the ctypes object that ``view`` is based on."""
-    base: Any = view
-    while isinstance(base, np.ndarray):
-        base = base.base
-    if isinstance(base, memoryview):
-        base = base.obj
-    base._tokctl_source = source
+    return np.asarray(_Memory(array.__array_interface__["data"][0], array.shape, array.dtype, array))
 
 
 def bytes_view(source: Any) -> np.ndarray:
@@ -64,6 +64,4 @@ def ascii_view(text: str) -> np.ndarray:
     pointer = _utf8_of(text, ctypes.byref(size))
     if size.value == 0:
         return np.empty(0, np.uint8)
-    memory: Any = (ctypes.c_uint8 * size.value).from_address(pointer)
-    memory._tokctl_source = text  # keeps it alive
-    return np.frombuffer(memory, np.uint8)
+    return np.asarray(_Memory(pointer, (size.value,), _UINT8, text))
